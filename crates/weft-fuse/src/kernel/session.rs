@@ -1,0 +1,189 @@
+//! A mounted file system, from INIT to the last reply.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use zerocopy::IntoBytes;
+
+use super::abi::{InHeader, op};
+use super::buffer::Buffer;
+use super::device::Device;
+use super::dispatch::Server;
+use super::errno::{Errno, Result};
+use super::fs::FileSystem;
+use super::interrupt::Interrupts;
+use super::message::Message;
+use super::mount::{Mount, MountOptions};
+use super::negotiate::{Offer, Terms};
+use super::notify::Notifier;
+use super::workers::{End, Threads, Workers};
+
+/// How to serve a mount.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Config {
+    /// Terms to ask the kernel for.
+    pub terms: Terms,
+    /// Threads to serve with.
+    pub threads: Threads,
+}
+
+/// A file system being served. It goes on until it is unmounted, by whomever.
+///
+/// Dropping a session that was mounted by [`Session::mount`] unmounts it lazily.
+pub struct Session {
+    device: Arc<Device>,
+    terms: Terms,
+    end: Arc<End>,
+    mount: Option<Mount>,
+}
+
+impl Session {
+    /// Mounts `fs` on a directory and serves it. When this returns, INIT is done.
+    ///
+    /// # Errors
+    /// Those of [`Mount::new`] and [`Session::serve`]; nothing stays mounted.
+    pub fn mount(
+        fs: impl FileSystem,
+        mountpoint: &Path,
+        options: &MountOptions,
+        config: Config,
+    ) -> io::Result<Session> {
+        let (mount, device) = Mount::new(mountpoint, options)?;
+        match Session::serve(fs, device, config) {
+            Ok(mut session) => {
+                session.mount = Some(mount);
+                Ok(session)
+            }
+            Err(error) => {
+                let _ = mount.unmount(true);
+                Err(error)
+            }
+        }
+    }
+
+    /// Serves `fs` on a device that has been mounted and not yet initialised.
+    ///
+    /// # Errors
+    /// `EPROTO` if the kernel is too old, `ENODEV` if it was unmounted already, what
+    /// [`FileSystem::init`] answers, or failure to start threads.
+    pub fn serve(fs: impl FileSystem, device: Device, config: Config) -> io::Result<Session> {
+        let device = Arc::new(device);
+        let terms = initialise(&fs, &device, config.terms)?;
+        Session::start(fs, device, terms, config.threads)
+    }
+
+    /// Serves `fs` on a device that another process has initialised to the `terms` it found by
+    /// [`Session::terms`], and has left. `init` is not called. Requests that the other process
+    /// left unanswered come again after [`Notifier::resend`].
+    ///
+    /// # Errors
+    /// Failure to start threads.
+    pub fn resume(
+        fs: impl FileSystem,
+        device: Device,
+        terms: Terms,
+        threads: Threads,
+    ) -> io::Result<Session> {
+        Session::start(fs, Arc::new(device), terms, threads)
+    }
+
+    fn start(
+        fs: impl FileSystem,
+        device: Arc<Device>,
+        terms: Terms,
+        threads: Threads,
+    ) -> io::Result<Session> {
+        let spare = threads.spare.max(1);
+        let threads = Threads { spare, max: threads.max.max(spare), ..threads };
+        let server = Server { fs, terms, interrupts: Interrupts::new(threads.max) };
+        let end = Workers::start(server, device.clone(), threads)?;
+        Ok(Session { device, terms, end, mount: None })
+    }
+
+    /// The terms in force.
+    pub fn terms(&self) -> &Terms {
+        &self.terms
+    }
+
+    /// The device, for passthrough and for keeping the connection alive elsewhere.
+    pub fn device(&self) -> &Arc<Device> {
+        &self.device
+    }
+
+    /// Sends notifications to the kernel.
+    pub fn notifier(&self) -> Notifier {
+        Notifier::new(self.device.clone())
+    }
+
+    /// Waits until it is unmounted and the last worker has ended.
+    pub fn wait(&self) {
+        self.end.wait();
+    }
+
+    /// Unmounts and waits for the end.
+    ///
+    /// # Errors
+    /// Those of [`Mount::unmount`]; the session goes on then. `EINVAL` if it was not mounted by
+    /// [`Session::mount`].
+    pub fn unmount(&mut self) -> io::Result<()> {
+        let mount = self.mount.as_ref().ok_or(Errno::EINVAL)?;
+        mount.unmount(false)?;
+        self.mount = None;
+        self.wait();
+        Ok(())
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        let Some(mount) = self.mount.take() else { return };
+        if self.end.reached() {
+            return; // unmounted by someone else; what is mounted there now is not ours
+        }
+        // Not waited for: with `lazy` the end comes when the last user leaves.
+        if let Err(error) = mount.unmount(true) {
+            tracing::debug!(mountpoint = %mount.mountpoint().display(), %error, "not unmounted");
+        }
+    }
+}
+
+/// Reads and answers INIT.
+fn initialise(fs: &impl FileSystem, device: &Arc<Device>, wanted: Terms) -> io::Result<Terms> {
+    let mut buffer = Buffer::new(wanted.max_write as usize);
+    loop {
+        let length = match device.receive(buffer.incoming()) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            received => received?,
+        };
+        let message = Message::decode(buffer.split(length).0)?;
+        let InHeader { opcode, unique, .. } = message.header;
+        if opcode != op::INIT {
+            // Nothing comes before INIT unless this device is in use already.
+            device.reply(unique, Some(Errno::EIO), &[])?;
+            continue;
+        }
+        let settled = settle(fs, device, message, wanted);
+        let (error, body) = match &settled {
+            Ok((terms, offer)) => (None, Some(terms.encode(offer))),
+            Err(errno) => (Some(*errno), None),
+        };
+        device.reply(unique, error, body.as_ref().map_or(&[], |body| body.as_bytes()))?;
+        let (terms, offer) = settled?;
+        tracing::debug!(?offer, ?terms, "FUSE connection initialised");
+        return Ok(terms);
+    }
+}
+
+fn settle(
+    fs: &impl FileSystem,
+    device: &Arc<Device>,
+    message: Message<'_>,
+    wanted: Terms,
+) -> Result<(Terms, Offer)> {
+    let offer = Offer::decode(message.args.rest())?;
+    let mut terms = wanted;
+    fs.init(&offer, &mut terms, device)?;
+    terms.settle(&offer);
+    Ok((terms, offer))
+}

@@ -1,0 +1,3 @@
+//! stub
+pub mod kernel;
+pub mod null;

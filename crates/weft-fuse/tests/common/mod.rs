@@ -1,0 +1,41 @@
+//! What the mount tests share.
+
+use std::path::Path;
+
+use tempfile::TempDir;
+use weft_fuse::kernel::{Config, FileSystem, MountOptions, Session};
+
+/// A mount in a temporary directory, gone when dropped, whatever the test did.
+pub struct Mounted {
+    pub session: Session,
+    directory: TempDir,
+}
+
+impl Mounted {
+    /// Mounts, or prints why it cannot and answers `None`.
+    pub fn new(fs: impl FileSystem, config: Config) -> Option<Mounted> {
+        if !Path::new("/dev/fuse").exists() {
+            eprintln!("SKIPPED: this machine has no /dev/fuse");
+            return None;
+        }
+        let directory = tempfile::tempdir().unwrap();
+        let options = MountOptions { source: "test".into(), ..MountOptions::default() };
+        let session = Session::mount(fs, directory.path(), &options, config).unwrap();
+        Some(Mounted { session, directory })
+    }
+
+    /// The root of the mount.
+    pub fn path(&self) -> &Path {
+        self.directory.path()
+    }
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        // The temporary directory cannot be removed while it is a mount point.
+        if let Err(error) = self.session.unmount() {
+            eprintln!("plain unmount: {error}, trying a lazy one");
+            let _ = std::process::Command::new("umount").arg("-l").arg(self.path()).status();
+        }
+    }
+}

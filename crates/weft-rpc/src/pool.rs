@@ -1,0 +1,130 @@
+//! The connections of one process to one node.
+
+use crate::channel::{Channel, Identity};
+use parking_lot::{Condvar, Mutex};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+use weft_model::{ErrorKind, FsError, Result};
+
+/// Connections to one node; as many requests can be under way there.
+const MAX_CHANNELS: usize = 64;
+
+/// The channels to one node. A request borrows one; the most recently used goes first.
+#[derive(Debug)]
+pub struct ChannelPool {
+    addresses: Vec<String>,
+    idle: Mutex<Idle>,
+    returned: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Idle {
+    slots: Vec<Slot>,
+    made: usize,
+}
+
+/// One channel's number, count of connections, and the connection if there is one.
+#[derive(Debug)]
+struct Slot {
+    number: u32,
+    channel: Option<Channel>,
+}
+
+/// A channel on loan; goes back when dropped.
+#[derive(Debug)]
+pub struct Borrowed<'a> {
+    pool: &'a ChannelPool,
+    slot: Option<Slot>,
+}
+
+/// Grows with every connection made by this process, across all pools; together with the start
+/// time of the process it never goes back.
+static GENERATION: AtomicU64 = AtomicU64::new(0);
+
+fn next_generation() -> u64 {
+    if GENERATION.load(Ordering::Relaxed) == 0 {
+        let since_epoch = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+        let start = since_epoch.map_or(1, |time| time.as_nanos() as u64);
+        // Whoever is first sets it; the others find it set.
+        let _ = GENERATION.compare_exchange(0, start, Ordering::Relaxed, Ordering::Relaxed);
+    }
+    GENERATION.fetch_add(1, Ordering::Relaxed)
+}
+
+impl ChannelPool {
+    /// A pool for a node; connections are made when needed.
+    pub fn new(addresses: Vec<String>) -> ChannelPool {
+        ChannelPool { addresses, idle: Mutex::default(), returned: Condvar::new() }
+    }
+
+    /// The node's addresses.
+    pub fn addresses(&self) -> &[String] {
+        &self.addresses
+    }
+
+    /// Borrows a channel, waiting up to `patience` when all are in use.
+    ///
+    /// # Errors
+    /// `Overloaded` after the wait.
+    pub fn borrow(&self, patience: Duration) -> Result<Borrowed<'_>> {
+        let deadline = Instant::now() + patience;
+        let mut idle = self.idle.lock();
+        loop {
+            if let Some(slot) = idle.slots.pop() {
+                return Ok(Borrowed { pool: self, slot: Some(slot) });
+            }
+            if idle.made < MAX_CHANNELS {
+                let slot = Slot { number: idle.made as u32, channel: None };
+                idle.made += 1;
+                return Ok(Borrowed { pool: self, slot: Some(slot) });
+            }
+            if self.returned.wait_until(&mut idle, deadline).timed_out() {
+                return Err(FsError::new(ErrorKind::Overloaded, "borrow channel")
+                    .on(format_args!("address={}", self.addresses.join(","))));
+            }
+        }
+    }
+}
+
+impl Borrowed<'_> {
+    /// The connection, made anew if there is none. The addresses are tried in turn.
+    ///
+    /// # Errors
+    /// The last address's error.
+    pub fn channel(&mut self, identity: &Identity) -> Result<&mut Channel> {
+        // The slot is there until drop.
+        let slot = self.slot.as_mut().unwrap_or_else(|| unreachable!());
+        if slot.channel.is_none() {
+            let mut last = FsError::new(ErrorKind::Disconnected, "connect").because("no address");
+            for address in &self.pool.addresses {
+                match Channel::open(address, identity, slot.number, next_generation()) {
+                    Ok(channel) => {
+                        slot.channel = Some(channel);
+                        break;
+                    }
+                    Err(error) => last = error,
+                }
+            }
+            if slot.channel.is_none() {
+                return Err(last);
+            }
+        }
+        Ok(slot.channel.as_mut().unwrap_or_else(|| unreachable!()))
+    }
+
+    /// Closes the connection: it is in an unknown state.
+    pub fn discard(&mut self) {
+        if let Some(slot) = &mut self.slot {
+            slot.channel = None;
+        }
+    }
+}
+
+impl Drop for Borrowed<'_> {
+    fn drop(&mut self) {
+        if let Some(slot) = self.slot.take() {
+            self.pool.idle.lock().slots.push(slot);
+            self.pool.returned.notify_one();
+        }
+    }
+}

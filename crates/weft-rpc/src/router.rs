@@ -1,0 +1,331 @@
+//! Finding a target with the current map and getting an answer from it, whatever happens meanwhile.
+//!
+//! A target served by this process is a function call. Otherwise the request goes to the node that
+//! the map names; when that fails in a way that another try can mend (the node restarts, the target
+//! moves, the map is old), the router tries again until the caller's [`Patience`] ends. A modifying
+//! request keeps its slot and number through all tries, so that it happens exactly once.
+
+use crate::call::{Bulk, Call, CallInfo};
+use crate::channel::Identity;
+use crate::message::{Message, Reply, Request};
+use crate::pb::manager;
+use crate::pool::ChannelPool;
+use crate::registry::Registry;
+use crate::slots::SlotPool;
+use parking_lot::{Mutex, RwLock};
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+use weft_model::error::Retry;
+use weft_model::{
+    ClientId, ClusterMap, Env, Epoch, ErrorKind, FsError, NodeId, Result, TargetId, Xid,
+};
+
+/// Longest wait for one answer before the connection is given up and made anew.
+const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(20);
+/// First pause between tries; doubles up to [`MAX_PAUSE`].
+const MIN_PAUSE: Duration = Duration::from_millis(2);
+/// Longest pause between tries: what a client adds to the time that a restart takes.
+const MAX_PAUSE: Duration = Duration::from_millis(200);
+
+/// How long a caller is willing to wait.
+#[derive(Clone, Copy)]
+pub struct Patience<'a> {
+    /// Give up after this long; `None` waits for as long as it takes (a hard mount).
+    pub limit: Option<Duration>,
+    /// Asked between tries: whether the caller wants no answer any more.
+    pub interrupted: Option<&'a (dyn Fn() -> bool + Sync)>,
+}
+
+impl Patience<'_> {
+    /// Waits for as long as it takes.
+    pub const FOREVER: Patience<'static> = Patience { limit: None, interrupted: None };
+
+    /// Waits up to `limit`.
+    pub const fn of(limit: Duration) -> Patience<'static> {
+        Patience { limit: Some(limit), interrupted: None }
+    }
+}
+
+/// The way to every target.
+pub struct Router {
+    identity: RwLock<Identity>,
+    registry: Option<Arc<Registry>>,
+    env: Arc<dyn Env>,
+    managers: ChannelPool,
+    map: RwLock<Arc<ClusterMap>>,
+    pools: Mutex<HashMap<NodeId, Arc<ChannelPool>>>,
+    slots: SlotPool,
+}
+
+impl Router {
+    /// A router that knows the managers' addresses and has no map yet. Targets in `registry` are
+    /// called directly.
+    pub fn new(
+        identity: Identity,
+        managers: Vec<String>,
+        registry: Option<Arc<Registry>>,
+        env: Arc<dyn Env>,
+    ) -> Router {
+        Router {
+            identity: RwLock::new(identity),
+            registry,
+            env,
+            managers: ChannelPool::new(managers),
+            map: RwLock::default(),
+            pools: Mutex::default(),
+            slots: SlotPool::default(),
+        }
+    }
+
+    /// The newest map this process has.
+    pub fn map(&self) -> Arc<ClusterMap> {
+        self.map.read().clone()
+    }
+
+    /// The session that requests are made in.
+    pub fn client(&self) -> ClientId {
+        self.identity.read().client
+    }
+
+    /// Time and randomness.
+    pub fn env(&self) -> &Arc<dyn Env> {
+        &self.env
+    }
+
+    /// From now on requests are made in this session. Open connections are dropped.
+    pub fn set_client(&self, client: ClientId) {
+        self.identity.write().client = client;
+        self.pools.lock().clear();
+    }
+
+    /// Takes over a map if it is newer than ours.
+    pub fn set_map(&self, map: ClusterMap) {
+        let mut current = self.map.write();
+        if map.epoch <= current.epoch && current.epoch != Epoch(0) {
+            return;
+        }
+        let mut pools = self.pools.lock();
+        pools.retain(|&id, pool| map.node(id).is_some_and(|n| n.addresses == pool.addresses()));
+        *current = Arc::new(map);
+    }
+
+    /// Asks the manager for a newer map.
+    ///
+    /// # Errors
+    /// Those of the connection; one try.
+    pub fn refresh_map(&self) -> Result<()> {
+        let have_epoch = self.map().epoch.0;
+        let request = manager::GetMap { have_epoch }.into_request();
+        let reply = self.attempt(TargetId::MGT, Xid::NONE, &request, &mut Bulk::None)?;
+        if let Some(map) = manager::GetMap::reply(reply)?.map {
+            self.set_map(map.try_into()?);
+        }
+        Ok(())
+    }
+
+    /// Asks without bulk.
+    ///
+    /// # Errors
+    /// The target's answer, or what prevented one when patience ends.
+    pub fn ask<M: Message>(
+        &self,
+        target: TargetId,
+        message: M,
+        patience: &Patience<'_>,
+    ) -> Result<M::Reply> {
+        M::reply(self.call(target, &message.into_request(), Bulk::None, patience)?)
+    }
+
+    /// Asks with bulk.
+    ///
+    /// # Errors
+    /// As [`Self::ask`]. `NoSession` comes back to the caller, who has to open the session again;
+    /// the request was not carried out then.
+    pub fn call(
+        &self,
+        target: TargetId,
+        request: &Request,
+        mut bulk: Bulk<'_>,
+        patience: &Patience<'_>,
+    ) -> Result<Reply> {
+        if let Some(service) = self.registry.as_ref().and_then(|local| local.get(target)) {
+            return service.serve(&self.info(target, Xid::NONE), request, bulk);
+        }
+        let slot = request.is_modifying().then(|| self.slots.take());
+        let xid = slot.as_ref().map_or(Xid::NONE, |slot| slot.xid());
+        self.persist(target, xid, request, &mut bulk, patience, None)
+    }
+
+    /// Asks several targets at once; requests that do not modify metadata only. Answers come in the
+    /// order of the calls. A call that fails is tried again by itself.
+    pub fn call_all(&self, calls: &mut [Call<'_>], patience: &Patience<'_>) -> Vec<Result<Reply>> {
+        let local = |target| self.registry.as_ref().and_then(|local| local.get(target));
+        if let [only] = calls {
+            return vec![self.call(only.target, &only.request, only.bulk.reborrow(), patience)];
+        }
+        if calls.iter().all(|call| local(call.target).is_some()) {
+            return calls
+                .iter_mut()
+                .map(|call| self.call(call.target, &call.request, call.bulk.reborrow(), patience))
+                .collect();
+        }
+        let first = self.together(calls);
+        first
+            .into_iter()
+            .zip(calls)
+            .map(|(answer, call)| match answer {
+                Err(error) if retriable(&error) => {
+                    let mut bulk = call.bulk.reborrow();
+                    self.persist(
+                        call.target,
+                        Xid::NONE,
+                        &call.request,
+                        &mut bulk,
+                        patience,
+                        Some(error),
+                    )
+                }
+                other => other,
+            })
+            .collect()
+    }
+
+    /// Sends everything, then collects the answers.
+    fn together(&self, calls: &mut [Call<'_>]) -> Vec<Result<Reply>> {
+        let identity = self.identity.read().clone();
+        let pools: Vec<_> = calls.iter().map(|call| self.pool(call.target)).collect();
+        let mut sent = Vec::with_capacity(calls.len());
+        for (call, pool) in calls.iter_mut().zip(&pools) {
+            sent.push(pool.as_deref().map_err(FsError::again).and_then(|pool| {
+                let mut borrowed = pool.borrow(ATTEMPT_TIMEOUT)?;
+                let info = self.info(call.target, Xid::NONE);
+                let channel = borrowed.channel(&identity)?;
+                if let Err(error) = channel.send(&info, &call.request, &call.bulk, ATTEMPT_TIMEOUT)
+                {
+                    borrowed.discard();
+                    return Err(error);
+                }
+                Ok(borrowed)
+            }));
+        }
+        sent.into_iter()
+            .zip(calls)
+            .map(|(sent, call)| {
+                let mut borrowed = sent?;
+                let answer = borrowed
+                    .channel(&identity)
+                    .and_then(|channel| channel.receive(call.request.number(), &mut call.bulk));
+                if answer.is_err() {
+                    borrowed.discard();
+                }
+                answer?
+            })
+            .collect()
+    }
+
+    /// Tries until there is an answer that another try would not change.
+    fn persist(
+        &self,
+        target: TargetId,
+        xid: Xid,
+        request: &Request,
+        bulk: &mut Bulk<'_>,
+        patience: &Patience<'_>,
+        mut failed: Option<FsError>,
+    ) -> Result<Reply> {
+        let start = self.env.monotonic();
+        let mut pause = MIN_PAUSE;
+        loop {
+            let error = match failed.take() {
+                Some(error) => error,
+                None => match self.attempt(target, xid, request, bulk) {
+                    Err(error) if retriable(&error) => error,
+                    answer => return answer,
+                },
+            };
+            if patience.interrupted.is_some_and(|interrupted| interrupted()) {
+                return Err(FsError::new(ErrorKind::Interrupted, request.name()).because(error));
+            }
+            let waited = self.env.monotonic().saturating_sub(start);
+            if patience.limit.is_some_and(|limit| waited >= limit) {
+                return Err(FsError::new(ErrorKind::TimedOut, request.name())
+                    .on(format_args!("target={target}"))
+                    .because(error));
+            }
+            if error.kind.retry() != Retry::Same && target != TargetId::MGT {
+                // Without the manager the map stays as it is, and the known node is tried again.
+                if let Err(error) = self.refresh_map() {
+                    tracing::debug!(%error, "cannot refresh the cluster map");
+                }
+            }
+            self.env.sleep(pause);
+            pause = (pause * 2).min(MAX_PAUSE);
+        }
+    }
+
+    fn attempt(
+        &self,
+        target: TargetId,
+        xid: Xid,
+        request: &Request,
+        bulk: &mut Bulk<'_>,
+    ) -> Result<Reply> {
+        let info = self.info(target, xid);
+        if let Some(service) = self.registry.as_ref().and_then(|local| local.get(target)) {
+            return service.serve(&info, request, bulk.reborrow());
+        }
+        if target == TargetId::MGT {
+            return self.exchange(&self.managers, &info, request, bulk);
+        }
+        self.exchange(&*self.pool(target)?, &info, request, bulk)
+    }
+
+    fn exchange(
+        &self,
+        pool: &ChannelPool,
+        info: &CallInfo,
+        request: &Request,
+        bulk: &mut Bulk<'_>,
+    ) -> Result<Reply> {
+        let identity = self.identity.read().clone();
+        let mut borrowed = pool.borrow(ATTEMPT_TIMEOUT)?;
+        let channel = borrowed.channel(&identity)?;
+        let answer = channel
+            .send(info, request, bulk, ATTEMPT_TIMEOUT)
+            .and_then(|()| channel.receive(request.number(), bulk));
+        if answer.is_err() {
+            borrowed.discard();
+        }
+        answer?
+    }
+
+    fn pool(&self, target: TargetId) -> Result<Arc<ChannelPool>> {
+        let map = self.map();
+        let node = map.node_of(target).ok_or_else(|| {
+            FsError::new(ErrorKind::WrongNode, "find target")
+                .on(format_args!("target={target}"))
+                .because("the cluster map does not have it")
+        })?;
+        let mut pools = self.pools.lock();
+        let pool = pools
+            .entry(node.id)
+            .or_insert_with(|| Arc::new(ChannelPool::new(node.addresses.clone())));
+        Ok(pool.clone())
+    }
+
+    fn info(&self, target: TargetId, xid: Xid) -> CallInfo {
+        let identity = self.identity.read();
+        CallInfo {
+            role: identity.role,
+            client: identity.client,
+            xid,
+            epoch: self.map.read().epoch,
+            target,
+        }
+    }
+}
+
+fn retriable(error: &FsError) -> bool {
+    matches!(error.kind.retry(), Retry::Same | Retry::RefreshMap | Retry::Reconnect)
+}
