@@ -1,1 +1,47 @@
-//! To be written.
+//! The file system as a library: what every door (FUSE, preload, gateways, tools) stands on.
+//!
+//! **Purpose.** Names, files, locks and attributes with POSIX meaning, over the metadata and object
+//! storage targets of a cluster: finds the MDT of an inode, splits transfers over the objects of a
+//! file, keeps the client's sessions alive and brings them back after a server's restart.
+//!
+//! **Callers.** `weft-fuse` and other doors, the evaluation programs, the `weft` command.
+//!
+//! **Invariants.** An operation runs to its end on the thread of its caller; the only thread of its own
+//! is the keep-alive. Data whose checksum does not match is never returned. What one client has
+//! written (the call has returned), a later read on any client sees. Nothing assumes a single MDT.
+//!
+//! **Absent by design.** Caching of names, attributes or data (that needs leases), permission checks
+//! (the MDS makes them), following of symbolic links (doors do that).
+//!
+//! **Start here.** [`client`] for the mount, [`session`] for the way to an MDT, [`io`] for the way of
+//! data, [`namespace`] for names.
+
+pub mod client;
+pub mod config;
+pub mod ctx;
+pub mod flags;
+pub mod inode;
+pub mod io;
+mod keepalive;
+pub mod lock;
+pub mod metrics;
+pub mod namespace;
+pub mod session;
+mod spread;
+
+pub use client::Client;
+pub use config::{ClientConfig, Policy};
+pub use ctx::Ctx;
+pub use flags::OpenFlags;
+pub use inode::{OpenFile, OpenInode};
+pub use io::allocate::AllocateMode;
+pub use io::seek::Whence;
+pub use lock::{LockKind, LockRange};
+pub use metrics::{Metrics, Op};
+pub use namespace::dir::{DirEntry, DirHandle};
+pub use namespace::layout::LayoutOf;
+pub use namespace::open::{CreateArgs, Created};
+pub use namespace::statfs::FsStat;
+
+#[cfg(test)]
+mod tests;

@@ -10,6 +10,7 @@ mod tree;
 
 use std::ffi::OsStr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -41,6 +42,8 @@ pub struct NullFs {
     options: NullOptions,
     tree: Mutex<Tree>,
     locks: Arc<Mutex<Locks>>,
+    /// The next handle: open files are told apart only for the locks taken through them.
+    handles: AtomicU64,
 }
 
 impl NullFs {
@@ -50,6 +53,7 @@ impl NullFs {
             options,
             tree: Mutex::new(Tree::new()),
             locks: Arc::default(),
+            handles: AtomicU64::new(1),
         }
     }
 
@@ -62,10 +66,11 @@ impl NullFs {
     }
 
     fn opened(&self) -> Opened {
+        let fh = self.handles.fetch_add(1, Relaxed);
         if self.options.direct_io {
-            Opened::new(0, OpenFlags::DIRECT_IO | OpenFlags::PARALLEL_DIRECT_WRITES)
+            Opened::new(fh, OpenFlags::DIRECT_IO | OpenFlags::PARALLEL_DIRECT_WRITES)
         } else {
-            Opened::new(0, OpenFlags::KEEP_CACHE)
+            Opened::new(fh, OpenFlags::KEEP_CACHE)
         }
     }
 
@@ -201,13 +206,7 @@ impl FileSystem for NullFs {
         Ok((self.make(req, parent, name, mode, |_| {})?, self.opened()))
     }
 
-    fn tmpfile(
-        &self,
-        req: &Request<'_>,
-        _: u64,
-        mode: u32,
-        _: u32,
-    ) -> Result<(Entry, Opened)> {
+    fn tmpfile(&self, req: &Request<'_>, _: u64, mode: u32, _: u32) -> Result<(Entry, Opened)> {
         let mut tree = self.tree.lock();
         let ino = tree.make_nameless(mode, (req.uid, req.gid));
         let node = tree.node_mut(ino)?;
@@ -223,7 +222,7 @@ impl FileSystem for NullFs {
     }
 
     fn write(&self, _: &Request<'_>, node: u64, args: &WriteArgs, data: &[u8]) -> Result<usize> {
-        let end = args.offset + data.len() as u64;
+        let end = args.offset.saturating_add(data.len() as u64);
         let mut tree = self.tree.lock();
         let attr = &mut tree.node_mut(node)?.attr;
         tree::resize(attr, attr.size.max(end));
@@ -236,8 +235,10 @@ impl FileSystem for NullFs {
     }
 
     fn release(&self, _: &Request<'_>, node: u64, args: &ReleaseArgs) -> Result<()> {
+        let mut locks = self.locks.lock();
+        locks.drop_handle(node, args.fh);
         if let Some(owner) = args.flock_owner {
-            self.locks.lock().drop_owner(node, owner, true);
+            locks.drop_owner(node, owner, true);
         }
         Ok(())
     }
@@ -355,7 +356,7 @@ impl FileSystem for NullFs {
         if mode & libc::FALLOC_FL_KEEP_SIZE as u32 == 0 {
             let mut tree = self.tree.lock();
             let attr = &mut tree.node_mut(node)?.attr;
-            tree::resize(attr, attr.size.max(offset + len));
+            tree::resize(attr, attr.size.max(offset.saturating_add(len)));
         }
         Ok(())
     }
@@ -365,7 +366,7 @@ impl FileSystem for NullFs {
         let source = tree.node(node)?.attr.size;
         let len = args.len.min(source.saturating_sub(args.offset_in));
         let attr = &mut tree.node_mut(args.node_out)?.attr;
-        tree::resize(attr, attr.size.max(args.offset_out + len));
+        tree::resize(attr, attr.size.max(args.offset_out.saturating_add(len)));
         Ok(len)
     }
 

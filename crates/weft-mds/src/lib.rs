@@ -1,1 +1,299 @@
-//! To be written.
+//! Serves a metadata target (MDT): inodes, directory entries, locks and sessions.
+//!
+//! **Purpose.** Everything about files but their data. A directory with all its entries lives on one
+//! MDT, and so do the inodes of the files in it: create, lookup, stat, unlink are one request and one
+//! transaction here.
+//!
+//! **Callers.** `weft-rpc` hands requests to [`Mds::serve`](weft_rpc::Service::serve); whoever runs the
+//! role calls [`Mds::tick`] every few tens of milliseconds and [`Mds::sync`] every few.
+//!
+//! **Invariants.**
+//! - What is answered is committed, and rests only on what is committed ([`commit`]).
+//! - A modifying request happens exactly once however often it is sent ([`sessions`]).
+//! - No lock is held over an fsync or a network wait.
+//! - Permissions are checked here, whatever the client has checked already.
+//! - Every inode of a file that somebody may have written beyond the known size carries that
+//!   somebody's mark, durably, until the size is known.
+//!
+//! **Absent by design.** File data; paths of more than one component; anything about other MDTs.
+//!
+//! **Start here.** `ops/create.rs`, then [`commit`], then [`truncate`] for the one operation with
+//! several steps. Keys and values of the store: [`keys`], [`record`].
+
+pub mod background;
+pub mod cache;
+pub mod commit;
+pub mod committed;
+pub mod expiry;
+pub mod keys;
+pub mod locks;
+pub mod namespace;
+pub mod objects;
+pub mod opens;
+pub mod ops;
+#[allow(missing_docs)]
+pub mod record;
+mod serve;
+pub mod sessions;
+pub mod truncate;
+pub mod txn;
+pub mod view;
+
+use crate::cache::Cache;
+use crate::commit::{Committer, Durability};
+use crate::committed::Committed;
+use crate::objects::Objects;
+use crate::ops::append::Reservations;
+use crate::record::{Counters, Inode};
+use crate::sessions::{Live, Sessions};
+use crate::txn::{Group, Planner, Txn};
+use parking_lot::Mutex;
+use prost::Message as _;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use weft_model::map::Space;
+use weft_model::{ClientId, Env, Fid, FileType, Layout, Result, TargetId, placement};
+use weft_rpc::pb;
+use weft_rpc::router::Router;
+use weft_store::{Batch, Kv};
+
+/// Settings of an MDT.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// A client not heard of for this long has lost its session.
+    pub lease: Duration,
+    /// When changes are acknowledged.
+    pub durability: Durability,
+    /// Inodes, and as many entries, kept in memory; about 600 bytes each pair.
+    pub cache_inodes: usize,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            lease: Duration::from_secs(10),
+            durability: Durability::Cache,
+            cache_inodes: 400_000,
+        }
+    }
+}
+
+/// What an MDT needs from outside.
+pub struct Parts {
+    /// Its store.
+    pub kv: Arc<dyn Kv>,
+    /// The way to the OSTs.
+    pub router: Arc<Router>,
+    /// Time and randomness.
+    pub env: Arc<dyn Env>,
+    /// Space of the file system under the store.
+    pub space: Box<dyn Fn() -> Space + Send + Sync>,
+}
+
+/// One metadata target being served.
+pub struct Mds {
+    target: TargetId,
+    settings: Settings,
+    env: Arc<dyn Env>,
+    committer: Committer,
+    objects: Objects,
+    sessions: Sessions,
+    locks: Mutex<locks::LockTable>,
+    reservations: Reservations,
+    truncating: truncate::Busy,
+    space: Box<dyn Fn() -> Space + Send + Sync>,
+    /// Another value at every start.
+    instance: u64,
+    started: Duration,
+    recovering: AtomicBool,
+    stopping: AtomicBool,
+}
+
+impl Mds {
+    /// Opens a target whose FIDs come from `sequence`. A new one gets the root directory if it is
+    /// MDT0000.
+    ///
+    /// # Errors
+    /// Those of the store; `Corrupt` for records it cannot read.
+    pub fn open(target: TargetId, sequence: u32, parts: Parts, settings: Settings) -> Result<Mds> {
+        let Parts { kv, router, env, space } = parts;
+        let counters = load_counters(kv.as_ref(), target, sequence, env.now())?;
+        let sessions = load_sessions(kv.as_ref(), env.monotonic())?;
+        let recovering = !sessions.is_empty();
+        let planner = Planner {
+            pending: Group::default(),
+            committing: None,
+            generation: 1,
+            opens: opens::OpenTable::default(),
+            counters,
+            reserved_until: counters.next_object.saturating_sub(1),
+            rotation: env.random(),
+            recovering: true,
+            new_garbage: true,
+        };
+        let committed = Committed { kv, cache: Cache::new(settings.cache_inodes) };
+        let mds = Mds {
+            target,
+            settings,
+            committer: Committer::new(committed, planner, settings.durability),
+            objects: Objects::new(router),
+            sessions,
+            locks: Mutex::default(),
+            reservations: Reservations::default(),
+            truncating: truncate::Busy::default(),
+            space,
+            instance: env.random() | 1,
+            started: env.monotonic(),
+            recovering: AtomicBool::new(true),
+            stopping: AtomicBool::new(false),
+            env,
+        };
+        tracing::info!(%target, sessions = mds.sessions.len(), recovering, "metadata target open");
+        mds.end_recovery_if_complete();
+        Ok(mds)
+    }
+
+    /// The target.
+    pub const fn target(&self) -> TargetId {
+        self.target
+    }
+
+    /// One step of background work.
+    pub fn tick(&self) {
+        background::tick(self);
+    }
+
+    /// Whether objects wait to be destroyed, so that a tick is worth while before its time.
+    pub fn has_garbage(&self) -> bool {
+        self.committer.with_planner(|planner| planner.new_garbage)
+    }
+
+    /// Brings everything acknowledged to stable storage; cheap when there is nothing new.
+    ///
+    /// # Errors
+    /// Those of the store; it is out of service then.
+    pub fn sync(&self) -> Result<()> {
+        self.committer.sync()
+    }
+
+    /// Lets long background work end early.
+    pub fn stop(&self) {
+        self.stopping.store(true, Ordering::Relaxed);
+    }
+
+    /// Number of sessions, open files and held locks, for metrics.
+    pub fn counts(&self) -> (usize, usize, usize) {
+        let opens = self.committer.with_planner(|planner| planner.opens.len());
+        (self.sessions.len(), opens, self.locks.lock().len())
+    }
+
+    fn is_stopping(&self) -> bool {
+        self.stopping.load(Ordering::Relaxed)
+    }
+
+    fn is_recovering(&self) -> bool {
+        self.recovering.load(Ordering::Acquire)
+    }
+
+    /// Ends the recovery when all sessions are back or a lease has passed since the start.
+    fn end_recovery_if_complete(&self) {
+        if !self.is_recovering() {
+            return;
+        }
+        let waited = self.env.monotonic().saturating_sub(self.started);
+        if !self.sessions.all_present() && waited <= self.settings.lease {
+            return;
+        }
+        self.committer.with_planner(|planner| planner.recovering = false);
+        match background::sweep_orphans(self) {
+            Ok(()) => self.recovering.store(false, Ordering::Release),
+            Err(error) => tracing::warn!(%error, "recovery not ended, will be tried again"),
+        }
+    }
+
+    /// Chooses the targets of a new file: as asked for, else as its directory says, else by default.
+    fn place(
+        &self,
+        txn: &mut Txn<'_>,
+        asked: &Option<pb::LayoutSpec>,
+        parent: &Inode,
+    ) -> Result<pb::Layout> {
+        let asked = asked.as_ref().filter(|spec| !spec.components.is_empty());
+        let spec = asked.or(parent.spec.as_ref()).cloned().unwrap_or_default();
+        txn.planner.rotation = txn.planner.rotation.wrapping_add(1);
+        let map = self.objects.router().map();
+        let layout: Layout = placement::place(&spec.try_into()?, &map, txn.planner.rotation >> 1)?;
+        Ok((&layout).into())
+    }
+}
+
+fn load_counters(
+    kv: &dyn Kv,
+    target: TargetId,
+    sequence: u32,
+    now: weft_model::Timespec,
+) -> Result<Counters> {
+    let key = keys::counters();
+    if let Some(value) = kv.get(&key)? {
+        let mut stored: Counters = record::decode(&key, &value)?;
+        if stored.next_object > Fid::MAX_OBJECT && stored.sequence != sequence {
+            (stored.sequence, stored.next_object) = (sequence, 1);
+        }
+        return Ok(stored);
+    }
+    let has_root = target == TargetId::mdt(0);
+    let fresh = Counters { sequence, next_object: 2, inodes: has_root as u64 };
+    let mut batch = Batch::new();
+    batch.put(&key, &fresh.encode_to_vec());
+    if has_root {
+        let mut root = Inode {
+            mode: FileType::Directory.mode_bits() | 0o755,
+            nlink: 2,
+            parent: Fid::ROOT.0,
+            ..Inode::default()
+        };
+        root.set_atime(now);
+        root.touch_entries(now);
+        (root.btime, root.btime_ns) = (now.secs, now.nanos);
+        batch.put(&keys::inode(Fid::ROOT), &root.encode_to_vec());
+    }
+    kv.write(&batch)?;
+    kv.sync()?;
+    Ok(fresh)
+}
+
+/// Stored sessions with their last replies. Those of clients that lived in the server's process have
+/// ended with it; they are kept as expired, so that the next tick ends them properly.
+fn load_sessions(kv: &dyn Kv, now: Duration) -> Result<Sessions> {
+    let sessions = Sessions::default();
+    let mut found = Vec::new();
+    let range = |kind: u8| ([kind], [kind + 1]);
+    let (from, until) = range(keys::kind::SESSION);
+    kv.scan(&from, &until, &mut |key, value| {
+        found.push((key.to_vec(), value.to_vec()));
+        ControlFlow::Continue(())
+    })?;
+    for (key, value) in found {
+        let record: record::Session = record::decode(&key, &value)?;
+        let client = ClientId(keys::number(&key).unwrap_or(0));
+        if record.local {
+            let mut batch = Batch::new();
+            batch.delete(&key);
+            kv.write(&batch)?;
+            continue;
+        }
+        sessions.insert(client, Live::new(record, false, now))?;
+    }
+    let (from, until) = range(keys::kind::REPLY);
+    kv.scan(&from, &until, &mut |key, value| {
+        let slot = key.last_chunk::<2>().map(|bytes| u16::from_be_bytes(*bytes));
+        let live = keys::number(key).and_then(|client| sessions.get(ClientId(client)));
+        if let (Some(slot), Some(live), Ok(saved)) = (slot, live, record::decode(key, value)) {
+            live.save(slot, saved);
+        }
+        ControlFlow::Continue(())
+    })?;
+    Ok(sessions)
+}

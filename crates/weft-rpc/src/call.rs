@@ -16,6 +16,9 @@ pub struct CallInfo {
     pub epoch: Epoch,
     /// The target asked.
     pub target: TargetId,
+    /// The request came over a connection. Within one process (false) nothing can damage data on the
+    /// way, so that checksums need not be computed a second time.
+    pub wire: bool,
 }
 
 /// Bulk data of a request.

@@ -23,6 +23,7 @@ pub mod channel;
 pub mod convert;
 pub mod frame;
 pub mod message;
+pub mod metrics;
 pub mod pool;
 pub mod registry;
 pub mod router;
@@ -34,6 +35,7 @@ pub mod stream;
 pub use auth::{ClusterKey, Role};
 pub use call::{Bulk, Call, CallInfo};
 pub use message::{Message, Reply, Request};
+pub use metrics::Metrics;
 pub use router::Router;
 pub use service::Service;
 

@@ -3,6 +3,7 @@
 use crate::auth::Role;
 use crate::call::{Bulk, CallInfo};
 use crate::message::{Reply, Request};
+use crate::metrics::Metrics;
 use crate::service::Service;
 use parking_lot::RwLock;
 use std::collections::HashMap;
@@ -15,12 +16,18 @@ use weft_model::{ClientId, Epoch, ErrorKind, FsError, Result, TargetId};
 pub struct Registry {
     services: RwLock<HashMap<TargetId, Arc<dyn Service>>>,
     epoch: AtomicU64,
+    metrics: Arc<Metrics>,
 }
 
 impl Registry {
-    /// Starts serving a target.
+    /// Starts serving a target. From here on every call of it is measured, wherever it comes from.
     pub fn add(&self, target: TargetId, service: Arc<dyn Service>) {
-        self.services.write().insert(target, service);
+        self.services.write().insert(target, self.metrics.measure(target, service));
+    }
+
+    /// What the targets of this process have done.
+    pub fn metrics(&self) -> &Arc<Metrics> {
+        &self.metrics
     }
 
     /// Stops serving a target.
@@ -44,6 +51,12 @@ impl Registry {
     /// `Denied` when the role may not ask this, `StaleMap` when the asker's map is older than ours,
     /// `WrongNode` when the target is not served here, and those of the service.
     pub fn dispatch(&self, info: &CallInfo, request: &Request, bulk: Bulk<'_>) -> Result<Reply> {
+        let served = self.admit(info, request).inspect_err(|error| self.metrics.refused(error))?;
+        served.serve(info, request, bulk)
+    }
+
+    /// The service that a request from outside may go to.
+    fn admit(&self, info: &CallInfo, request: &Request) -> Result<Arc<dyn Service>> {
         if !request.allowed_to(info.role) {
             return Err(FsError::new(ErrorKind::Denied, request.name())
                 .because(format_args!("the role {} may not ask this", info.role.name())));
@@ -61,7 +74,7 @@ impl Registry {
         if info.target != TargetId::MGT && info.epoch.0 < self.epoch.load(Ordering::Relaxed) {
             return Err(FsError::new(ErrorKind::StaleMap, request.name()));
         }
-        served.serve(info, request, bulk)
+        Ok(served)
     }
 
     /// Tells every service that a client's last connection is gone.

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use weft_model::error::Retry;
 use weft_model::{
-    ClientId, ClusterMap, Env, Epoch, ErrorKind, FsError, NodeId, Result, TargetId, Xid,
+    ClientId, ClusterMap, Env, ErrorKind, FsError, NodeId, Result, TargetId, Xid,
 };
 
 /// Longest wait for one answer before the connection is given up and made anew.
@@ -99,10 +99,11 @@ impl Router {
         self.pools.lock().clear();
     }
 
-    /// Takes over a map if it is newer than ours.
+    /// Takes over a map unless it is older than ours. One of the same epoch brings newer figures of
+    /// space, which do not count as a change.
     pub fn set_map(&self, map: ClusterMap) {
         let mut current = self.map.write();
-        if map.epoch <= current.epoch && current.epoch != Epoch(0) {
+        if map.epoch < current.epoch {
             return;
         }
         let mut pools = self.pools.lock();
@@ -322,6 +323,7 @@ impl Router {
             xid,
             epoch: self.map.read().epoch,
             target,
+            wire: false,
         }
     }
 }

@@ -383,6 +383,7 @@ fn carry_out(
         xid: Xid(header.xid),
         epoch: Epoch(header.epoch),
         target,
+        wire: true,
     };
     shared.registry.dispatch(&info, &request, bulk)
 }

@@ -1,6 +1,6 @@
 //! Small files of a target: replaced as a whole, locked, and the record of how it was last stopped.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Seek, Write};
 use std::path::Path;
 use weft_model::{ErrorKind, FsError, Result};
@@ -52,16 +52,16 @@ impl Lock {
             .truncate(false)
             .open(&path)
             .map_err(io)?;
-        match file.try_lock() {
+        match native::try_lock(&file) {
             Ok(()) => {}
-            Err(TryLockError::Error(error)) => return Err(io(error)),
-            Err(TryLockError::WouldBlock) => {
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {
                 let mut pid = String::new();
                 let _ = file.read_to_string(&mut pid);
                 return Err(FsError::new(ErrorKind::Busy, "lock target")
                     .on(format!("file={}", path.display()))
                     .because(format!("open in process {}", pid.trim())));
             }
+            Err(error) => return Err(io(error)),
         }
         let mut write_pid = || {
             file.set_len(0)?;
@@ -108,6 +108,19 @@ fn boot_id() -> Result<String> {
     let path = Path::new("/proc/sys/kernel/random/boot_id");
     let text = fs::read_to_string(path).map_err(|error| fail("read", path, &error))?;
     Ok(text.trim().to_owned())
+}
+
+mod native {
+    #![allow(unsafe_code)] // `flock` is in std only from Rust 1.89 on.
+
+    use super::File;
+    use std::os::fd::AsRawFd;
+
+    pub fn try_lock(file: &File) -> std::io::Result<()> {
+        // SAFETY: plain system call on a descriptor that is open for the time of the borrow.
+        let result = unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) };
+        if result == 0 { Ok(()) } else { Err(std::io::Error::last_os_error()) }
+    }
 }
 
 #[cfg(test)]

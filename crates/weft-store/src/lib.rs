@@ -24,11 +24,13 @@
 pub mod kv;
 pub mod objects;
 pub mod superblock;
+pub mod target;
 
 pub mod space;
 
 mod files;
 
 pub use kv::{Batch, Kv, KvStats, MemKv, RocksKv};
-pub use objects::{Check, ObjectStore};
+pub use objects::{Check, FsObjects, MemObjects, ObjectStore};
 pub use superblock::Superblock;
+pub use target::{FormatParams, LastStop, OpenParams, Space, Target};

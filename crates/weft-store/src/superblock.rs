@@ -106,9 +106,7 @@ impl Superblock {
     pub fn load(dir: &Path) -> Result<Superblock> {
         let path = dir.join(FILE);
         let bytes = fs::metadata(&path)
-            .and_then(|meta| {
-                if meta.len() > MAX_BYTES { Ok(Vec::new()) } else { fs::read(&path) }
-            })
+            .and_then(|meta| if meta.len() > MAX_BYTES { Ok(Vec::new()) } else { fs::read(&path) })
             .map_err(|error| {
                 let error = files::fail("read superblock", &path, &error);
                 match error.kind {
@@ -158,8 +156,7 @@ impl Superblock {
     /// # Errors
     /// As [`Superblock::load`], except for features.
     pub fn parse(bytes: &[u8]) -> Result<Superblock> {
-        let corrupt =
-            |why: &str| FsError::new(ErrorKind::Corrupt, "read superblock").because(why);
+        let corrupt = |why: &str| FsError::new(ErrorKind::Corrupt, "read superblock").because(why);
         if !bytes.starts_with(MAGIC.as_bytes()) {
             return Err(corrupt("does not start with \"weft target\""));
         }
@@ -176,8 +173,9 @@ impl Superblock {
         let mut lines = Fields { lines: body.lines().skip(1) };
         let format: u32 = lines.value("format")?;
         if format != FORMAT {
-            return Err(FsError::new(ErrorKind::Version, "read superblock")
-                .because(format!("format={format} known={FORMAT}; use the version that wrote it")));
+            return Err(FsError::new(ErrorKind::Version, "read superblock").because(format!(
+                "format={format} known={FORMAT}; use the version that wrote it"
+            )));
         }
         Ok(Superblock {
             cluster: lines.value("cluster")?,

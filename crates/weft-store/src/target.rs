@@ -27,6 +27,7 @@ const OUR_NAMES: &[&str] = &[
     "state",
     "state.new",
     KV_DIR,
+    "kv.verify",
     crate::objects::DIR,
     crate::objects::INTENTS,
     "lock",
@@ -252,7 +253,8 @@ fn refuse_strangers(dir: &Path, force: bool) -> Result<()> {
 fn remove_remains(dir: &Path) -> Result<()> {
     for name in OUR_NAMES.iter().filter(|&&name| name != "lock") {
         let path = dir.join(name);
-        let removed = if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
+        let removed =
+            if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
         match removed {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
                 return Err(files::fail("format", &path, &error));

@@ -77,12 +77,7 @@ impl Device {
     }
 
     /// Answers a request: with `error`, or with the concatenation of at most two parts.
-    pub(crate) fn reply(
-        &self,
-        unique: u64,
-        error: Option<Errno>,
-        body: &[u8],
-    ) -> io::Result<()> {
+    pub(crate) fn reply(&self, unique: u64, error: Option<Errno>, body: &[u8]) -> io::Result<()> {
         self.send(unique, error.map_or(0, |errno| -errno.code()), &[body])
     }
 

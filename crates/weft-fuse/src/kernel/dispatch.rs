@@ -3,6 +3,8 @@
 mod data;
 mod misc;
 mod namespace;
+#[cfg(test)]
+mod tests;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;

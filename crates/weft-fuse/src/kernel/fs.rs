@@ -143,13 +143,7 @@ pub trait FileSystem: Send + Sync + 'static {
 
     /// Opens a file; `flags` are the `O_…` bits without `O_CREAT` and `O_EXCL`, with `O_TRUNC`
     /// under the feature `ATOMIC_O_TRUNC`; `kill_suidgid` asks to drop these bits on truncation.
-    fn open(
-        &self,
-        req: &Request<'_>,
-        node: u64,
-        flags: u32,
-        kill_suidgid: bool,
-    ) -> Result<Opened> {
+    fn open(&self, req: &Request<'_>, node: u64, flags: u32, kill_suidgid: bool) -> Result<Opened> {
         Ok(Opened::default())
     }
 
@@ -178,13 +172,7 @@ pub trait FileSystem: Send + Sync + 'static {
 
     /// Reads into `out`, whose length is the size asked for, and answers the count; less than
     /// asked for means end of file. `out` holds stale data of other requests beforehand.
-    fn read(
-        &self,
-        req: &Request<'_>,
-        node: u64,
-        args: &ReadArgs,
-        out: &mut [u8],
-    ) -> Result<usize> {
+    fn read(&self, req: &Request<'_>, node: u64, args: &ReadArgs, out: &mut [u8]) -> Result<usize> {
         Err(Errno::ENOSYS)
     }
 
@@ -200,7 +188,9 @@ pub trait FileSystem: Send + Sync + 'static {
         Err(Errno::ENOSYS)
     }
 
-    /// The last descriptor of the open file was closed. Nobody waits for the answer.
+    /// The last descriptor of the open file was closed. Nobody waits for the answer. POSIX locks
+    /// on this node taken through this handle and still held belong to the open file
+    /// (`F_OFD_SETLK`) and must be dropped: Linux reports their end in no other way.
     fn release(&self, req: &Request<'_>, node: u64, args: &ReleaseArgs) -> Result<()> {
         Ok(())
     }

@@ -12,6 +12,7 @@ use std::process::{Command, Stdio};
 use super::device::Device;
 
 const FUSERMOUNT: &str = "fusermount3";
+const CONNECTIONS: &str = "/sys/fs/fuse/connections";
 
 /// How a mount looks and behaves to its users.
 #[derive(Clone, Debug)]
@@ -56,8 +57,10 @@ impl MountOptions {
     /// Those options that FUSE itself knows.
     fn fuse_options(&self) -> String {
         let mut options = format!("max_read={}", self.max_read);
-        let named =
-            [(self.allow_other, ",allow_other"), (self.default_permissions, ",default_permissions")];
+        let named = [
+            (self.allow_other, ",allow_other"),
+            (self.default_permissions, ",default_permissions"),
+        ];
         named.iter().filter(|(set, _)| *set).for_each(|(_, name)| options.push_str(name));
         options
     }
@@ -81,6 +84,8 @@ impl MountOptions {
 pub struct Mount {
     mountpoint: PathBuf,
     by_root: bool,
+    /// Number of the connection under [`CONNECTIONS`], if it could be found out.
+    connection: Option<u32>,
 }
 
 impl Mount {
@@ -97,7 +102,8 @@ impl Mount {
         } else {
             mount_by_helper(&mountpoint, options)?
         };
-        Ok((Mount { mountpoint, by_root }, device))
+        let connection = connection_of(&mountpoint);
+        Ok((Mount { mountpoint, by_root, connection }, device))
     }
 
     /// Where it is.
@@ -122,6 +128,27 @@ impl Mount {
         let result = unsafe { libc::umount2(path.as_ptr(), flags) };
         if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
+
+    /// Breaks the connection: all requests under way fail with `ECONNABORTED`, all later ones with
+    /// `ENOTCONN`. The way out when operations hang and cannot be ended otherwise; also works
+    /// after a lazy unmount.
+    ///
+    /// # Errors
+    /// `ENOENT` if the control file system `fusectl` is not mounted or the connection is gone.
+    pub fn abort(&self) -> io::Result<()> {
+        let connection = self.connection.ok_or(io::ErrorKind::NotFound)?;
+        std::fs::write(format!("{CONNECTIONS}/{connection}/abort"), "1")
+    }
+}
+
+/// Finds the connection of a mount without touching the mount itself, which might block: it is
+/// the minor device number that the list of mounts shows, the last line being the topmost mount.
+fn connection_of(mountpoint: &Path) -> Option<u32> {
+    let mounts = std::fs::read_to_string("/proc/self/mountinfo").ok()?;
+    let path = mountpoint.to_str()?.replace(' ', "\\040");
+    let fields = mounts.lines().map(|line| line.split(' ').collect::<Vec<_>>());
+    let mount = fields.filter(|fields| fields.get(4) == Some(&path.as_str())).last()?;
+    mount[2].split_once(':')?.1.parse().ok()
 }
 
 fn c_string(text: impl AsRef<OsStr>) -> io::Result<CString> {
@@ -133,10 +160,8 @@ fn mount_directly(mountpoint: &Path, options: &MountOptions) -> io::Result<Devic
     // SAFETY: neither has preconditions.
     let (uid, gid) = unsafe { (libc::getuid(), libc::getgid()) };
     let fd = device.as_fd().as_raw_fd();
-    let data = format!(
-        "fd={fd},rootmode=40000,user_id={uid},group_id={gid},{}",
-        options.fuse_options()
-    );
+    let data =
+        format!("fd={fd},rootmode=40000,user_id={uid},group_id={gid},{}", options.fuse_options());
     let flags = options.flags().fold(0, |flags, (flag, _)| flags | flag);
     let (source, target) = (c_string(&options.source)?, c_string(mountpoint)?);
     let (kind, data) = (c_string(format!("fuse.{}", options.subtype))?, c_string(data)?);

@@ -116,6 +116,11 @@ impl Session {
         Notifier::new(self.device.clone())
     }
 
+    /// The mount, if it was made by [`Session::mount`].
+    pub fn mounted(&self) -> Option<&Mount> {
+        self.mount.as_ref()
+    }
+
     /// Waits until it is unmounted and the last worker has ended.
     pub fn wait(&self) {
         self.end.wait();

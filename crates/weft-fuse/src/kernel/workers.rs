@@ -18,6 +18,10 @@ use super::dispatch::{Origin, Outcome, Server};
 use super::fs::FileSystem;
 use super::message::Message;
 
+/// Requests in a row after which a worker has found enough others idle that it ends. Too many
+/// idle workers are slow, since the kernel wakes them in turn: none of them stays warm.
+const PATIENCE: u32 = 500;
+
 /// How many threads serve a mount.
 #[derive(Clone, Copy, Debug)]
 pub struct Threads {
@@ -115,6 +119,7 @@ impl<F: FileSystem> Workers<F> {
     fn work(self: Arc<Self>, number: usize) {
         let device = self.channel();
         let mut buffer = Buffer::new(self.server.terms.max_write as usize);
+        let mut superfluous = 0;
         loop {
             let received = device.receive(buffer.incoming());
             let last = self.idle.fetch_sub(1, Relaxed) == 1;
@@ -133,7 +138,9 @@ impl<F: FileSystem> Workers<F> {
                     break;
                 }
             }
-            if self.idle.fetch_add(1, Relaxed) >= 2 * self.threads.spare {
+            let others = self.idle.fetch_add(1, Relaxed);
+            superfluous = if others >= self.threads.spare { superfluous + 1 } else { 0 };
+            if superfluous == PATIENCE {
                 self.idle.fetch_sub(1, Relaxed);
                 break;
             }

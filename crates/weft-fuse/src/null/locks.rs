@@ -73,6 +73,14 @@ impl Locks {
         self.retry();
     }
 
+    /// Drops the POSIX locks that were taken through an open file and outlived it: those that
+    /// belong to the open file itself (`F_OFD_SETLK`), of whose end the kernel tells nothing.
+    pub(super) fn drop_handle(&mut self, node: u64, fh: u64) {
+        let through = |held: &Held| (held.node, held.lock.fh, held.lock.flock);
+        self.held.retain(|held| through(held) != (node, fh, false));
+        self.retry();
+    }
+
     /// Gives up on waiters that were interrupted.
     pub(super) fn give_up_interrupted(&mut self) {
         for (_, reply) in self.waiting.extract_if(.., |(_, reply)| reply.interrupted()) {

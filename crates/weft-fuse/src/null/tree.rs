@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::{OsStr, OsString};
+use std::ops::Bound;
 
 use crate::kernel::abi::ROOT_ID;
 use crate::kernel::{Attr, Errno, Result, Time};
@@ -146,6 +147,9 @@ impl Tree {
     }
 
     pub(super) fn link(&mut self, ino: u64, parent: u64, name: &OsStr) -> Result<()> {
+        if self.node(ino)?.directory.is_some() {
+            return Err(Errno::EPERM);
+        }
         if self.find(parent, name)?.is_some() {
             return Err(Errno::EEXIST);
         }
@@ -248,7 +252,7 @@ impl Tree {
     ) -> Result<impl Iterator<Item = (u64, u64, &OsStr)>> {
         let directory = self.directory(ino)?;
         let dots = [(DOT, ino, OsStr::new(".")), (DOT_DOT, directory.parent, OsStr::new(".."))];
-        let names = directory.names.range(after + 1..);
+        let names = directory.names.range((Bound::Excluded(after), Bound::Unbounded));
         let names = names.map(|(&number, (name, ino))| (number, *ino, name.as_os_str()));
         Ok(dots.into_iter().filter(move |dot| dot.0 > after).chain(names))
     }

@@ -33,9 +33,12 @@ impl Mounted {
 impl Drop for Mounted {
     fn drop(&mut self) {
         // The temporary directory cannot be removed while it is a mount point.
+        let Some(mount) = self.session.mounted().cloned() else { return };
         if let Err(error) = self.session.unmount() {
-            eprintln!("plain unmount: {error}, trying a lazy one");
-            let _ = std::process::Command::new("umount").arg("-l").arg(self.path()).status();
+            // Client and daemon are one process here: callers that hang would even survive its
+            // being killed, so the connection is broken.
+            eprintln!("plain unmount: {error}; aborting: {:?}", mount.abort());
+            let _ = mount.unmount(true);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The store of the simulation and of tests: a map that knows what a power cut would take.
 
-use super::{Batch, Kv, KvStats, Op, VerifyReport};
+use super::{Batch, Kv, KvStats, Op, VerifyReport, Visit};
 use parking_lot::{Mutex, RwLock};
 use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
@@ -109,12 +109,7 @@ impl Kv for MemKv {
         }
     }
 
-    fn scan(
-        &self,
-        from: &[u8],
-        until: &[u8],
-        visit: &mut dyn FnMut(&[u8], &[u8]) -> ControlFlow<()>,
-    ) -> Result<()> {
+    fn scan(&self, from: &[u8], until: &[u8], visit: &mut Visit<'_>) -> Result<()> {
         if !until.is_empty() && until <= from {
             return Ok(());
         }

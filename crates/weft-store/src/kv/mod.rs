@@ -18,6 +18,9 @@ use weft_model::Result;
 /// First byte of the keys that `weft-store` keeps for itself.
 pub const RESERVED_PREFIX: u8 = 0;
 
+/// What [`Kv::scan`] calls with each key and value; it breaks to stop.
+pub type Visit<'a> = dyn FnMut(&[u8], &[u8]) -> ControlFlow<()> + 'a;
+
 /// An ordered, transactional key-value store that one process has to itself.
 ///
 /// All methods may be called from any thread. A write is visible to every later read.
@@ -44,12 +47,7 @@ pub trait Kv: Send + Sync {
     /// breaks. An empty `until` means the end of the store; [`prefix_end`] gives that of a prefix.
     ///
     /// The pairs are those of one instant. `visit` may read from the store but not write to it.
-    fn scan(
-        &self,
-        from: &[u8],
-        until: &[u8],
-        visit: &mut dyn FnMut(&[u8], &[u8]) -> ControlFlow<()>,
-    ) -> Result<()>;
+    fn scan(&self, from: &[u8], until: &[u8], visit: &mut Visit<'_>) -> Result<()>;
 
     /// Carries out all of `batch` or, on any error, nothing of it.
     ///
@@ -97,7 +95,7 @@ pub struct KvStats {
     pub disk_bytes: u64,
     /// Bytes in memory that are only in the log on disk.
     pub memtable_bytes: u64,
-    /// Bytes this store uses of the block cache that all stores of the process share.
+    /// Bytes in the block cache that all stores of the process share.
     pub cache_bytes: u64,
     /// Log sequence number of the last write.
     pub written_lsn: u64,

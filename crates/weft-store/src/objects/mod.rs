@@ -4,6 +4,15 @@
 //! checksum of a piece that fills its block goes to rest and comes back without anybody reading
 //! the data in between.
 
+mod fs;
+mod mem;
+mod sums;
+
+pub use fs::{FsObjects, ObjectsConfig};
+pub use mem::MemObjects;
+
+pub(crate) use fs::{DIR, INTENTS};
+
 use std::ops::ControlFlow;
 use weft_model::{ObjectId, Result, Timespec};
 

@@ -1,0 +1,163 @@
+//! A mount: identity, sessions, open files, and the thread that keeps them alive.
+
+use crate::config::ClientConfig;
+use crate::ctx::Ctx;
+use crate::inode::InodeTable;
+use crate::keepalive::Keeper;
+use crate::metrics::{Metrics, Op};
+use crate::session::Sessions;
+use parking_lot::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+use weft_model::{ClientId, ClusterMap, Env, ErrorKind, Fid, FsError, Result, TargetId};
+use weft_rpc::channel::Identity;
+use weft_rpc::pb::{manager, mds};
+use weft_rpc::registry::Registry;
+use weft_rpc::router::Patience;
+use weft_rpc::{Role, Router};
+
+/// Longest wait for servers while leaving; what is left behind ends with the session's lease.
+const FAREWELL: Duration = Duration::from_secs(3);
+
+/// A mounted file system. All methods may be called from any number of threads.
+pub struct Client {
+    pub(crate) config: ClientConfig,
+    pub(crate) router: Router,
+    pub(crate) sessions: Sessions,
+    pub(crate) inodes: InodeTable,
+    pub(crate) metrics: Metrics,
+    root: OnceLock<Fid>,
+    next_handle: AtomicU64,
+    keeper: Mutex<Option<Keeper>>,
+}
+
+impl Client {
+    /// Registers with the manager, opens a session with every MDT, and finds the root. Targets in
+    /// `registry` are called directly.
+    ///
+    /// # Errors
+    /// Those of the manager and the MDTs, `NotFound` for a volume or subtree that does not exist,
+    /// `TimedOut` under a soft policy.
+    pub fn mount(
+        config: ClientConfig,
+        registry: Option<Arc<Registry>>,
+        env: Arc<dyn Env>,
+    ) -> Result<Arc<Client>> {
+        let identity = Identity {
+            role: Role::Client,
+            client: ClientId::NONE,
+            name: format!("{}:{}", config.host, config.mountpoint),
+            key: config.key.clone(),
+        };
+        let router = Router::new(identity, config.managers.clone(), registry, env);
+        let client = Arc::new(Client {
+            config,
+            router,
+            sessions: Sessions::default(),
+            inodes: InodeTable::default(),
+            metrics: Metrics::default(),
+            root: OnceLock::new(),
+            next_handle: AtomicU64::new(1),
+            keeper: Mutex::new(None),
+        });
+        client.register()?;
+        let ctx = Ctx::root();
+        let mdts: Vec<TargetId> = client.map().mdts().map(|mdt| mdt.id).collect();
+        for mdt in mdts {
+            client.open_session(mdt, &client.patience(&ctx))?;
+        }
+        let root = client.find_root(&ctx)?;
+        client.root.get_or_init(|| root);
+        *client.keeper.lock() = Some(Keeper::start(&client)?);
+        Ok(client)
+    }
+
+    fn register(&self) -> Result<()> {
+        let request = manager::RegisterClient {
+            host: self.config.host.clone(),
+            mountpoint: self.config.mountpoint.clone(),
+            version: env!("CARGO_PKG_VERSION").to_string(),
+        };
+        let patience = self.patience(&Ctx::root());
+        let reply = self.router.ask(TargetId::MGT, request, &patience)?;
+        self.router.set_client(ClientId(reply.client));
+        let map = reply.map.ok_or_else(|| {
+            FsError::new(ErrorKind::Protocol, "register").because("the reply has no cluster map")
+        })?;
+        self.router.set_map(map.try_into()?);
+        Ok(())
+    }
+
+    fn find_root(&self, ctx: &Ctx<'_>) -> Result<Fid> {
+        let map = self.map();
+        let top = match self.config.volume.as_str() {
+            "" => map.volumes.first().map_or(Fid::ROOT, |volume| volume.root),
+            name => {
+                let found = map.volumes.iter().find(|volume| volume.name == name);
+                let missing = || FsError::new(ErrorKind::NotFound, "mount");
+                found.ok_or_else(|| missing().on(format_args!("volume={name}")))?.root
+            }
+        };
+        Ok(self.walk_from(ctx, top, &self.config.subtree)?.fid)
+    }
+
+    /// The root directory of this mount.
+    pub fn root(&self) -> Fid {
+        self.root.get().copied().unwrap_or(Fid::ROOT)
+    }
+
+    /// This mount's identity.
+    pub fn id(&self) -> ClientId {
+        self.router.client()
+    }
+
+    /// The newest cluster map known here.
+    pub fn map(&self) -> Arc<ClusterMap> {
+        self.router.map()
+    }
+
+    /// Counters of this mount.
+    pub const fn metrics(&self) -> &Metrics {
+        &self.metrics
+    }
+
+    /// Reports what is unreported, closes what is open, ends the sessions. Servers that do not answer
+    /// within seconds are left to their leases. The first failure is returned, the rest is still done.
+    ///
+    /// # Errors
+    /// Those of the targets.
+    pub fn unmount(&self) -> Result<()> {
+        // The guard must be gone before the keeper is joined: its thread may be asking for it.
+        let keeper = self.keeper.lock().take();
+        drop(keeper);
+        let patience = Patience::of(FAREWELL);
+        let mut outcome = Ok(());
+        for (inode, handle) in self.inodes.all_handles() {
+            outcome = outcome.and(self.close_handle(&inode, handle, None, &patience));
+        }
+        for mdt in self.sessions.opened() {
+            outcome =
+                outcome.and(self.router.ask(mdt, mds::CloseSession {}, &patience).map(|_| ()));
+        }
+        let leave = manager::RenewClient { client: self.id().0, leaving: true };
+        outcome = outcome.and(self.router.ask(TargetId::MGT, leave, &patience).map(|_| ()));
+        outcome
+    }
+
+    pub(crate) fn env(&self) -> &dyn Env {
+        &**self.router.env()
+    }
+
+    pub(crate) fn patience<'a>(&self, ctx: &Ctx<'a>) -> Patience<'a> {
+        ctx.patience(self.config.policy)
+    }
+
+    pub(crate) fn new_handle(&self) -> u64 {
+        self.next_handle.fetch_add(1, Ordering::Relaxed)
+    }
+
+    pub(crate) fn timed<T>(&self, op: Op, work: impl FnOnce() -> Result<T>) -> Result<T> {
+        self.metrics.time(self.env(), op, work)
+    }
+}

@@ -1,0 +1,34 @@
+//! What a mount is told.
+
+use std::time::Duration;
+use weft_rpc::ClusterKey;
+
+/// How long an operation waits for a server that does not answer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Policy {
+    /// For as long as it takes; a signal ends the wait.
+    #[default]
+    Hard,
+    /// Up to this long, then `TimedOut`.
+    Soft(Duration),
+}
+
+/// What a mount is told.
+#[derive(Clone, Debug, Default)]
+pub struct ClientConfig {
+    /// Addresses of the managers, `host:port` or `unix:/path`; empty when this process serves the
+    /// manager's target itself.
+    pub managers: Vec<String>,
+    /// Knowledge of the cluster's key; not needed over a Unix socket between processes of one user.
+    pub key: Option<ClusterKey>,
+    /// Name of this host, for the list of clients.
+    pub host: String,
+    /// Where the file system is mounted, for the list of clients.
+    pub mountpoint: String,
+    /// How long to wait for servers.
+    pub policy: Policy,
+    /// Name of the volume; empty for the first.
+    pub volume: String,
+    /// Path within the volume that becomes the root; empty for all of it.
+    pub subtree: Vec<u8>,
+}

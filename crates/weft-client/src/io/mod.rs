@@ -1,0 +1,15 @@
+//! The data of files: from here straight to the OSTs.
+//!
+//! A transfer is split by the layout into pieces, one per contiguous range of an object, which go out
+//! together. Checksums are computed once when writing and verified when reading; the data itself is
+//! never copied here.
+
+pub mod allocate;
+pub mod append;
+pub mod copy;
+pub mod glimpse;
+pub mod read;
+pub mod report;
+pub mod seek;
+pub mod sync;
+pub mod write;

@@ -1,0 +1,69 @@
+//! Stable storage: fsync, sync.
+
+use crate::client::Client;
+use crate::ctx::Ctx;
+use crate::inode::{OpenFile, OpenInode};
+use crate::metrics::Op;
+use crate::spread::by_target;
+use weft_model::{Result, TargetId};
+use weft_rpc::pb::{mds, oss};
+use weft_rpc::router::Patience;
+
+impl Client {
+    /// Returns when everything written to the file before, and its inode, is on stable storage.
+    /// `datasync` may leave out time stamps; it does not at present.
+    ///
+    /// # Errors
+    /// Those of the targets. After an error nothing is known about what is stored.
+    pub fn fsync(&self, ctx: &Ctx<'_>, file: &OpenFile, _datasync: bool) -> Result<()> {
+        self.timed(Op::Fsync, || {
+            let patience = self.patience(ctx);
+            let (layout, end) = {
+                let state = file.inode.state();
+                (state.layout.clone(), state.known_end())
+            };
+            let groups = by_target(layout.objects_below(file.fid(), end));
+            let asked = groups.into_iter().map(|(target, objects)| {
+                (target, oss::Sync { objects: objects.into_iter().map(Into::into).collect() })
+            });
+            for answer in self.ask_many(asked, &patience) {
+                answer?;
+            }
+            self.sync_inode(&file.inode, &patience)
+        })
+    }
+
+    /// Brings the inode to stable storage, with what is unreported.
+    pub(crate) fn sync_inode(&self, inode: &OpenInode, patience: &Patience<'_>) -> Result<()> {
+        let sent = inode.unreported();
+        let blocks = self.blocks_to_report(inode, &sent, patience).unwrap_or(None);
+        let request = mds::Fsync { fid: inode.fid().0, written: sent.to_wire(blocks) };
+        self.ask(inode.fid(), request, patience)?;
+        inode.state().unreported.acknowledge(&sent);
+        Ok(())
+    }
+
+    /// Returns when everything that this client has been told is done, by any target, is on stable
+    /// storage. All targets are asked, also after one has failed.
+    ///
+    /// # Errors
+    /// The first of the targets' errors.
+    pub fn sync_all(&self, ctx: &Ctx<'_>) -> Result<()> {
+        self.timed(Op::Fsync, || {
+            let patience = self.patience(ctx);
+            let mut outcome = Ok(());
+            for inode in self.inodes.dirty() {
+                outcome = outcome.and(self.report(&inode, &patience));
+            }
+            let map = self.map();
+            let osts = map.osts().map(|ost| (ost.id, oss::Sync { objects: Vec::new() }));
+            for answer in self.ask_many(osts, &patience) {
+                outcome = outcome.and(answer.map(|_| ()));
+            }
+            for mdt in map.mdts().map(|mdt| mdt.id).collect::<Vec<TargetId>>() {
+                outcome = outcome.and(self.ask_mdt(mdt, mds::SyncTarget {}, &patience).map(|_| ()));
+            }
+            outcome
+        })
+    }
+}

@@ -1,0 +1,135 @@
+//! Attributes: lookup, getattr, setattr, access.
+
+use super::entry::Known;
+use crate::client::Client;
+use crate::ctx::Ctx;
+use crate::inode::OpenFile;
+use crate::inode::written::Unreported;
+use crate::metrics::Op;
+use weft_model::{Attr, Fid, Result, SetAttr, SetTime, Timespec};
+use weft_rpc::pb::{self, mds};
+use weft_rpc::router::Patience;
+
+impl Client {
+    /// Finds an entry of a directory. Size and times are exact as of the call.
+    ///
+    /// # Errors
+    /// `NotFound`, `NotDir`, `Access`, `NameTooLong`, and those of the targets.
+    pub fn lookup(&self, ctx: &Ctx<'_>, parent: Fid, name: &[u8]) -> Result<Attr> {
+        self.timed(Op::Lookup, || {
+            let entry = self.ask_as(ctx, parent, |cred| mds::Lookup {
+                cred,
+                parent: parent.0,
+                name: name.to_vec(),
+            })?;
+            let known = Known::try_from(entry)?;
+            let own = self.own_writes(known.attr.fid);
+            self.settle(known, own.as_ref(), &self.patience(ctx))
+        })
+    }
+
+    /// Attributes of an inode. Size and times are exact as of the call.
+    ///
+    /// # Errors
+    /// `Stale` when the inode is gone, and those of the targets.
+    pub fn getattr(&self, ctx: &Ctx<'_>, fid: Fid) -> Result<Attr> {
+        self.timed(Op::GetAttr, || self.current_attr(fid, &self.patience(ctx)))
+    }
+
+    pub(crate) fn current_attr(&self, fid: Fid, patience: &Patience<'_>) -> Result<Attr> {
+        let own = self.own_writes(fid);
+        let request = mds::GetAttr { fid: fid.0, want_layout: false };
+        let known = Known::try_from(self.ask(fid, request, patience)?)?;
+        self.settle(known, own.as_ref(), patience)
+    }
+
+    /// Changes attributes; `file` gives the right to change the size that was had when it was opened.
+    /// Returns the attributes afterwards.
+    ///
+    /// # Errors
+    /// `Perm`, `Access`, `FileTooBig`, `NoSpace`, `Stale`, and those of the targets.
+    pub fn setattr(
+        &self,
+        ctx: &Ctx<'_>,
+        fid: Fid,
+        set: &SetAttr,
+        file: Option<&OpenFile>,
+    ) -> Result<Attr> {
+        self.timed(Op::SetAttr, || self.change_attr(ctx, fid, set, file))
+    }
+
+    pub(crate) fn change_attr(
+        &self,
+        ctx: &Ctx<'_>,
+        fid: Fid,
+        set: &SetAttr,
+        file: Option<&OpenFile>,
+    ) -> Result<Attr> {
+        let patience = self.patience(ctx);
+        let inode = self.inodes.get(fid);
+        // A write of ours must be wholly before or after a truncation.
+        let _alone = match (&inode, set.size) {
+            (Some(inode), Some(_)) => Some(inode.io.write()),
+            _ => None,
+        };
+        let (mut sent, mut written) = (Unreported::default(), None);
+        if let Some(inode) = &inode {
+            sent = inode.unreported();
+            let blocks = self.blocks_to_report(inode, &sent, &patience).unwrap_or(None);
+            written = sent.to_wire(blocks);
+        }
+        let handle = file.filter(|_| set.size.is_some()).map_or(0, |file| file.handle);
+        let kill = set.kill_suidgid || (set.size.is_some() && ctx.cred.uid != 0);
+        let request = |cred| to_wire(fid, set, cred, written, handle, kill);
+        let known = Known::try_from(self.ask_as(ctx, fid, request)?)?;
+        if let Some(inode) = &inode {
+            let mut state = inode.state();
+            state.unreported.acknowledge(&sent);
+            if set.size.is_some() {
+                state.unreported.truncated(known.size_epoch);
+            }
+        }
+        let own = inode.as_ref().map(|inode| inode.unreported());
+        self.settle(known, own.as_ref(), &patience)
+    }
+
+    /// Whether the caller may read (4), write (2), execute (1) an inode.
+    ///
+    /// # Errors
+    /// `Access`, `Stale`, and those of the MDT.
+    pub fn access(&self, ctx: &Ctx<'_>, fid: Fid, mask: u32) -> Result<()> {
+        self.timed(Op::Access, || {
+            self.ask_as(ctx, fid, |cred| mds::Access { cred, fid: fid.0, mask }).map(|_| ())
+        })
+    }
+}
+
+fn to_wire(
+    fid: Fid,
+    set: &SetAttr,
+    cred: Option<pb::Credentials>,
+    written: Option<mds::Written>,
+    handle: u64,
+    kill_suidgid: bool,
+) -> mds::SetAttr {
+    let instant = |time: Option<SetTime>| match time {
+        Some(SetTime::At(time)) => Some(time.into()),
+        _ => None,
+    };
+    mds::SetAttr {
+        cred,
+        fid: fid.0,
+        mode: set.mode,
+        uid: set.uid,
+        gid: set.gid,
+        size: set.size,
+        atime: instant(set.atime),
+        atime_now: set.atime == Some(SetTime::Now),
+        mtime: instant(set.mtime),
+        mtime_now: set.mtime == Some(SetTime::Now),
+        ctime: set.ctime.map(|time: Timespec| time.into()),
+        kill_suidgid,
+        handle,
+        written,
+    }
+}

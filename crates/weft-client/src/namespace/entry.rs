@@ -1,0 +1,84 @@
+//! What a reply says about an inode, and what it takes to know its size.
+
+use crate::client::Client;
+use crate::inode::written::Unreported;
+use weft_model::{Attr, ErrorKind, Fid, FileType, FsError, Layout, Result};
+use weft_rpc::pb::mds;
+use weft_rpc::router::Patience;
+
+/// A decoded `mds.Entry`.
+#[derive(Clone, Debug)]
+pub(crate) struct Known {
+    pub(crate) attr: Attr,
+    pub(crate) written_elsewhere: bool,
+    pub(crate) layout: Option<Layout>,
+    pub(crate) size_epoch: u64,
+}
+
+impl TryFrom<mds::Entry> for Known {
+    type Error = FsError;
+
+    fn try_from(entry: mds::Entry) -> Result<Known> {
+        let missing = || FsError::new(ErrorKind::Protocol, "decode entry");
+        Ok(Known {
+            attr: entry.attr.ok_or_else(missing)?.try_into()?,
+            written_elsewhere: entry.written_elsewhere,
+            layout: entry.layout.map(Layout::try_from).transpose()?,
+            size_epoch: entry.size_epoch,
+        })
+    }
+}
+
+impl Known {
+    /// Decodes an entry that must be there.
+    pub(crate) fn required(entry: Option<mds::Entry>) -> Result<Known> {
+        entry.ok_or_else(|| FsError::new(ErrorKind::Protocol, "decode entry"))?.try_into()
+    }
+
+    /// Whether only the OSTs know size and time: others write the file, or this client has written
+    /// without knowing of the last truncation.
+    pub(crate) fn is_uncertain(&self, own: Option<&Unreported>) -> bool {
+        let outdated = own.and_then(Unreported::dirty_epoch).is_some_and(|e| e != self.size_epoch);
+        self.attr.kind == FileType::Regular && (self.written_elsewhere || outdated)
+    }
+}
+
+impl Client {
+    /// What this client has written to a file and not reported. Best taken before attributes are asked
+    /// for, so that no time stamp can be reported and forgotten between answer and overlay.
+    pub(crate) fn own_writes(&self, fid: Fid) -> Option<Unreported> {
+        Some(self.inodes.get(fid)?.unreported())
+    }
+
+    /// The attributes of what a reply told, with size and times as the OSTs and this client know them.
+    pub(crate) fn settle(
+        &self,
+        known: Known,
+        own: Option<&Unreported>,
+        patience: &Patience<'_>,
+    ) -> Result<Attr> {
+        let mut attr = known.attr;
+        let open = self.inodes.get(attr.fid);
+        if let Some(inode) = &open {
+            inode.learn(&known);
+        }
+        if let Some(own) = own {
+            own.overlay(&mut attr, known.size_epoch);
+        }
+        if known.is_uncertain(own) {
+            let layout = match (&known.layout, &open) {
+                (Some(layout), _) => layout,
+                (None, Some(inode)) => &*inode.layout(),
+                (None, None) => return Ok(attr),
+            };
+            let seen = self.glimpse(attr.fid, layout, patience)?;
+            attr.size = attr.size.max(seen.size);
+            attr.blocks = seen.blocks;
+            if let Some(mtime) = seen.mtime {
+                attr.mtime = attr.mtime.max(mtime);
+                attr.ctime = attr.ctime.max(mtime);
+            }
+        }
+        Ok(attr)
+    }
+}

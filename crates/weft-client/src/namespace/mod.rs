@@ -1,0 +1,12 @@
+//! Names and attributes: one module per operation or group of like operations.
+
+pub mod attr;
+pub mod dir;
+pub mod entry;
+pub mod layout;
+pub mod make;
+pub mod open;
+pub mod remove;
+pub mod statfs;
+pub mod walk;
+pub mod xattr;

@@ -1,0 +1,202 @@
+//! Opening and closing: create, open, tmpfile, close, flush.
+
+use super::entry::Known;
+use crate::client::Client;
+use crate::ctx::Ctx;
+use crate::flags::OpenFlags;
+use crate::inode::{OpenFile, OpenInode};
+use crate::metrics::Op;
+use weft_model::layout::LayoutSpec;
+use weft_model::{Attr, ErrorKind, Fid, FsError, Result, SetAttr};
+use weft_rpc::pb::mds;
+use weft_rpc::router::Patience;
+
+/// How to create.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct CreateArgs<'a> {
+    /// Permission bits; the umask is the caller's.
+    pub mode: u32,
+    /// How to open.
+    pub flags: OpenFlags,
+    /// Fail when the name exists.
+    pub exclusive: bool,
+    /// The layout, where the directory's is not wanted.
+    pub layout: Option<&'a LayoutSpec>,
+}
+
+/// What was created or found.
+#[derive(Clone, Debug)]
+pub struct Created {
+    /// Its attributes.
+    pub attr: Attr,
+    /// It is open.
+    pub file: OpenFile,
+    /// False: it existed.
+    pub created: bool,
+}
+
+impl Client {
+    /// Opens a file, creating it if there is none: one request.
+    ///
+    /// # Errors
+    /// `Exists` when exclusive, `IsDir`, `NotDir`, `Access`, `NoSpace`, and those of the MDT.
+    pub fn create(
+        &self,
+        ctx: &Ctx<'_>,
+        parent: Fid,
+        name: &[u8],
+        args: &CreateArgs<'_>,
+    ) -> Result<Created> {
+        self.timed(Op::Create, || {
+            let handle = self.new_handle();
+            let request = |cred| mds::Create {
+                cred,
+                parent: parent.0,
+                name: name.to_vec(),
+                mode: args.mode,
+                umask: ctx.umask,
+                flags: args.flags.to_wire(),
+                exclusive: args.exclusive,
+                handle,
+                layout: args.layout.map(Into::into),
+            };
+            let (known, file, created) =
+                self.ask_and_keep(ctx, parent, request, |reply: mds::CreateReply| {
+                    let known = Known::required(reply.entry)?;
+                    let file = self.attach(&known, handle, args.flags);
+                    Ok((known, file, reply.created))
+                })?;
+            let attr = if !created && args.flags.has(OpenFlags::TRUNCATE) {
+                self.cut_at_open(ctx, &file)?
+            } else {
+                let own = file.inode.unreported();
+                self.settle(known, Some(&own), &self.patience(ctx))?
+            };
+            Ok(Created { attr, file, created })
+        })
+    }
+
+    /// Makes a file without a name and opens it; [`Client::link`] may give it one. `mode` are
+    /// permission bits; the umask is the caller's.
+    ///
+    /// # Errors
+    /// `NotDir`, `Access`, `NoSpace`, and those of the MDT.
+    pub fn tmpfile(
+        &self,
+        ctx: &Ctx<'_>,
+        parent: Fid,
+        mode: u32,
+        flags: OpenFlags,
+    ) -> Result<Created> {
+        self.timed(Op::Create, || {
+            let handle = self.new_handle();
+            let request = |cred| mds::Tmpfile {
+                cred,
+                parent: parent.0,
+                mode,
+                umask: ctx.umask,
+                flags: flags.to_wire(),
+                handle,
+            };
+            self.ask_and_keep(ctx, parent, request, |reply: mds::CreateReply| {
+                let known = Known::required(reply.entry)?;
+                let file = self.attach(&known, handle, flags);
+                Ok(Created { attr: known.attr, file, created: true })
+            })
+        })
+    }
+
+    /// Opens a regular file.
+    ///
+    /// # Errors
+    /// `Access`, `IsDir`, `Stale`, and those of the MDT.
+    pub fn open(&self, ctx: &Ctx<'_>, fid: Fid, flags: OpenFlags) -> Result<OpenFile> {
+        self.timed(Op::Open, || {
+            let handle = self.new_handle();
+            let request = |cred| mds::Open { cred, fid: fid.0, flags: flags.to_wire(), handle };
+            let file = self.ask_and_keep(ctx, fid, request, |entry: mds::Entry| {
+                Ok(self.attach(&Known::try_from(entry)?, handle, flags))
+            })?;
+            if flags.has(OpenFlags::TRUNCATE) {
+                self.cut_at_open(ctx, &file)?;
+            }
+            Ok(file)
+        })
+    }
+
+    /// `TRUNCATE`: the permission came with the handle, the cut is a request of its own.
+    fn cut_at_open(&self, ctx: &Ctx<'_>, file: &OpenFile) -> Result<Attr> {
+        let cut = SetAttr { size: Some(0), ..SetAttr::default() };
+        let outcome = self.change_attr(ctx, file.fid(), &cut, Some(file));
+        if outcome.is_err()
+            && let Err(error) = self.close(ctx, file, None)
+        {
+            tracing::debug!(fid = %file.fid(), %error, "cannot close what could not be cut");
+        }
+        outcome
+    }
+
+    pub(crate) fn attach(&self, known: &Known, handle: u64, flags: OpenFlags) -> OpenFile {
+        let inode = self.inodes.attach(known, handle, flags, || self.env().now());
+        OpenFile { handle, flags, inode }
+    }
+
+    /// Closes a handle and reports what was written through any handle of the file. Locks of
+    /// `flock_owner` made with flock(2) go with it. The handle is gone also after an error.
+    ///
+    /// # Errors
+    /// `BadHandle` when it is closed already, and those of the targets.
+    pub fn close(&self, ctx: &Ctx<'_>, file: &OpenFile, flock_owner: Option<u64>) -> Result<()> {
+        self.timed(Op::Close, || {
+            self.close_handle(&file.inode, file.handle, flock_owner, &self.patience(ctx))
+        })
+    }
+
+    pub(crate) fn close_handle(
+        &self,
+        inode: &OpenInode,
+        handle: u64,
+        flock_owner: Option<u64>,
+        patience: &Patience<'_>,
+    ) -> Result<()> {
+        if !inode.handles().contains_key(&handle) {
+            return Err(
+                FsError::new(ErrorKind::BadHandle, "close").on(format_args!("fid={}", inode.fid()))
+            );
+        }
+        let sent = inode.unreported();
+        // Without the exact number of blocks the report is still right about size and time.
+        let blocks = self.blocks_to_report(inode, &sent, patience).unwrap_or(None);
+        let flock_owner = flock_owner.filter(|&owner| inode.locks().has_owner(owner, true));
+        let request =
+            mds::Close { fid: inode.fid().0, handle, written: sent.to_wire(blocks), flock_owner };
+        let outcome = self.keeping(
+            inode.fid(),
+            request,
+            patience,
+            || Ok(()),
+            |(), answer| {
+                self.inodes.detach(inode, handle);
+                if let Some(owner) = flock_owner {
+                    inode.locks().remove_owner(owner, true);
+                }
+                if answer.is_ok() {
+                    inode.state().unreported.acknowledge(&sent);
+                }
+                answer.map(|_| ())
+            },
+        );
+        // Also where the session could not be had: nobody can use the handle any more.
+        self.inodes.detach(inode, handle);
+        outcome
+    }
+
+    /// What close(2) of one of several descriptors has to do: locks of `owner` made with fcntl(2)
+    /// go. Data is on the OSTs already.
+    ///
+    /// # Errors
+    /// Those of the MDT.
+    pub fn flush(&self, ctx: &Ctx<'_>, file: &OpenFile, owner: u64) -> Result<()> {
+        self.release_owner(ctx, file, owner)
+    }
+}

@@ -1,0 +1,8 @@
+//! Tests of the library against small servers in memory. Against the real ones:
+//! `crates/weft/tests/client_library.rs`.
+
+mod data;
+mod fake;
+mod locks;
+mod names;
+mod sessions;

@@ -1,0 +1,99 @@
+//! The end of a session, asked for or because the client is gone: handles are closed, locks dropped,
+//! and the sizes of files it may have written are read from their objects.
+
+use crate::record::Inode;
+use crate::{Mds, keys, ops};
+use std::ops::ControlFlow;
+use weft_model::{ClientId, Fid, Result};
+
+/// Ends a session. What cannot be finished now (an OST is down) is kept marked, and is finished by
+/// [`adopt_writers`] later.
+///
+/// # Errors
+/// Those of the store.
+pub fn end_session(mds: &Mds, client: ClientId, why: &str) -> Result<()> {
+    if mds.sessions.remove(client).is_none() {
+        return Ok(());
+    }
+    tracing::info!(%client, why, "session ended");
+    mds.locks.lock().drop_client(client);
+    for handle in mds.committer.with_planner(|planner| planner.opens.of_client(client)) {
+        close_handle(mds, client, handle)?;
+    }
+    let replies = keys::replies(client);
+    let mut saved = Vec::new();
+    mds.committer.committed.kv.scan(
+        &replies,
+        &weft_store::kv::prefix_end(&replies),
+        &mut |k, _| {
+            saved.push(k.to_vec());
+            ControlFlow::Continue(())
+        },
+    )?;
+    mds.committer.transact(mds.env.now(), |txn| {
+        txn.put_raw(keys::session(client), None);
+        saved.into_iter().for_each(|key| txn.put_raw(key, None));
+        Ok(())
+    })?;
+    adopt_writers(mds, client)
+}
+
+/// Closes one handle without a report; the writer's mark stays until the size is known.
+fn close_handle(mds: &Mds, client: ClientId, handle: u64) -> Result<()> {
+    mds.committer.transact(mds.env.now(), |txn| {
+        let Some(file) = txn.planner.opens.close(client, handle) else { return Ok(()) };
+        if let Some(inode) = txn.find_inode(file.fid)?
+            && inode.nlink == 0
+        {
+            ops::close::finish(txn, file.fid, inode.as_ref().clone(), false)?;
+        }
+        Ok(())
+    })
+}
+
+/// Finds the sizes of all files that a session without a client may have written.
+///
+/// # Errors
+/// Those of the store. An OST that does not answer leaves the file marked.
+pub fn adopt_writers(mds: &Mds, client: ClientId) -> Result<()> {
+    let prefix = keys::writers(client);
+    let mut marked = Vec::new();
+    mds.committer.committed.kv.scan(
+        &prefix,
+        &weft_store::kv::prefix_end(&prefix),
+        &mut |k, _| {
+            marked.extend(keys::last_number(k).map(Fid));
+            ControlFlow::Continue(())
+        },
+    )?;
+    for fid in marked {
+        let size = match mds.committer.committed.inode(fid)? {
+            Some(inode) => match mds.objects.size(fid, &inode) {
+                Ok(size) => Some(size),
+                Err(error) => {
+                    tracing::warn!(%error, %fid, "size of a dead client's file not known yet");
+                    continue;
+                }
+            },
+            None => None,
+        };
+        adopt(mds, client, fid, size)?;
+    }
+    Ok(())
+}
+
+fn adopt(mds: &Mds, client: ClientId, fid: Fid, size: Option<u64>) -> Result<()> {
+    mds.committer.transact(mds.env.now(), |txn| {
+        txn.put_raw(keys::writer(client, fid), None);
+        let Some(inode) = txn.find_inode(fid)? else { return Ok(()) };
+        let mut inode: Inode = inode.as_ref().clone();
+        inode.writers.retain(|&writer| writer != client.0);
+        if let Some(size) = size.filter(|&size| size > inode.size) {
+            inode.size = size;
+            inode.touch_entries(txn.now);
+        }
+        inode.touched = true;
+        txn.put_inode(fid, inode);
+        Ok(())
+    })
+}

@@ -1,0 +1,109 @@
+//! What a metadata target asks of the OSTs: sizes, cutting, destroying. Never on the path of data.
+
+use crate::record::Inode;
+use std::sync::Arc;
+use std::time::Duration;
+use weft_model::layout::ObjectRef;
+use weft_model::{ErrorKind, Fid, FsError, Layout, Result, TargetId};
+use weft_rpc::pb::oss;
+use weft_rpc::router::{Patience, Router};
+use weft_rpc::{Bulk, Call, Message, Reply};
+
+/// How long an OST may take before the request that needs it is sent back to the client to come
+/// again.
+const PATIENCE: Patience<'static> = Patience::of(Duration::from_secs(10));
+
+/// The way to the objects.
+pub struct Objects {
+    router: Arc<Router>,
+}
+
+impl Objects {
+    /// Asks through `router`.
+    pub const fn new(router: Arc<Router>) -> Objects {
+        Objects { router }
+    }
+
+    /// The router.
+    pub const fn router(&self) -> &Arc<Router> {
+        &self.router
+    }
+
+    /// The size of a file that its objects prove, at least what the inode says.
+    ///
+    /// # Errors
+    /// When an OST does not answer.
+    pub fn size(&self, fid: Fid, inode: &Inode) -> Result<u64> {
+        let layout: Layout = inode.layout.clone().unwrap_or_default().try_into()?;
+        let by_target = group(layout.objects(fid));
+        let mut calls: Vec<Call<'_>> = by_target
+            .iter()
+            .map(|(target, objects)| Call {
+                target: *target,
+                request: oss::Stat { objects: wire(objects) }.into_request(),
+                bulk: Bulk::None,
+            })
+            .collect();
+        let mut size = inode.size;
+        let answers = self.router.call_all(&mut calls, &PATIENCE);
+        for ((_, objects), answer) in by_target.iter().zip(answers) {
+            let Reply::Stat(reply) = answer? else {
+                return Err(FsError::new(ErrorKind::Protocol, "stat objects"));
+            };
+            for (object, stat) in objects.iter().zip(&reply.stats) {
+                size = size.max(layout.size_from_object(object.object.index, stat.size));
+            }
+        }
+        Ok(size)
+    }
+
+    /// Cuts every object of a file to what a file of `size` bytes has in it.
+    ///
+    /// # Errors
+    /// When an OST does not answer; some objects may have been cut.
+    pub fn truncate(&self, fid: Fid, layout: &Layout, size: u64) -> Result<()> {
+        let mut calls: Vec<Call<'_>> = layout
+            .objects(fid)
+            .map(|object| {
+                let cut = oss::Truncate {
+                    object: Some(object.object.into()),
+                    size: layout.object_size(object.object.index, size),
+                    only_shrink: true,
+                };
+                Call { target: object.target, request: cut.into_request(), bulk: Bulk::None }
+            })
+            .collect();
+        self.router.call_all(&mut calls, &PATIENCE).into_iter().try_for_each(|a| a.map(drop))
+    }
+
+    /// Removes every object of a file.
+    ///
+    /// # Errors
+    /// When an OST does not answer; some objects may be gone.
+    pub fn destroy(&self, fid: Fid, layout: &Layout) -> Result<()> {
+        let mut calls: Vec<Call<'_>> = group(layout.objects(fid))
+            .iter()
+            .map(|(target, objects)| Call {
+                target: *target,
+                request: oss::Destroy { objects: wire(objects) }.into_request(),
+                bulk: Bulk::None,
+            })
+            .collect();
+        self.router.call_all(&mut calls, &PATIENCE).into_iter().try_for_each(|a| a.map(drop))
+    }
+}
+
+fn wire(objects: &[ObjectRef]) -> Vec<oss::Object> {
+    objects.iter().map(|object| object.object.into()).collect()
+}
+
+fn group(objects: impl Iterator<Item = ObjectRef>) -> Vec<(TargetId, Vec<ObjectRef>)> {
+    let mut groups: Vec<(TargetId, Vec<ObjectRef>)> = Vec::new();
+    for object in objects {
+        match groups.iter_mut().find(|(target, _)| *target == object.target) {
+            Some((_, members)) => members.push(object),
+            None => groups.push((object.target, vec![object])),
+        }
+    }
+    groups
+}

@@ -1,0 +1,27 @@
+//! `Fsync` and `SyncTarget`: stable storage.
+
+use crate::ops::written;
+use crate::{Mds, Result};
+use weft_model::Fid;
+use weft_rpc::pb::Empty;
+use weft_rpc::pb::mds::{Fsync, UpdateWritten};
+
+/// Takes over what was written, then returns when the target's log is on stable storage.
+///
+/// # Errors
+/// Those of the store.
+pub fn run(mds: &Mds, request: &Fsync) -> Result<Empty> {
+    let observed = written::observe(mds, Fid(request.fid), &request.written)?;
+    let update = UpdateWritten { fid: request.fid, written: request.written };
+    mds.committer.transact(mds.env.now(), |txn| written::plan(txn, &update, observed))?;
+    sync_target(mds)
+}
+
+/// Returns when everything acknowledged before is on stable storage.
+///
+/// # Errors
+/// Those of the store.
+pub fn sync_target(mds: &Mds) -> Result<Empty> {
+    mds.committer.sync()?;
+    Ok(Empty {})
+}

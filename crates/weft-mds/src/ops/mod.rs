@@ -1,0 +1,29 @@
+//! One file per request.
+
+pub mod access;
+pub mod append;
+pub mod close;
+pub mod create;
+pub mod fsync;
+pub mod getattr;
+pub mod layout;
+pub mod link;
+pub mod lock;
+pub mod lookup;
+pub mod mkdir;
+pub mod mknod;
+pub mod open;
+pub mod path;
+pub mod readdir;
+pub mod readlink;
+pub mod rename;
+pub mod rmdir;
+pub mod scrub;
+pub mod session;
+pub mod setattr;
+pub mod statfs;
+pub mod symlink;
+pub mod tmpfile;
+pub mod unlink;
+pub mod written;
+pub mod xattr;

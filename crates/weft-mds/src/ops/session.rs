@@ -1,0 +1,100 @@
+//! `OpenSession`, `RenewSession`, `CloseSession`, `Reclaim`: coming, staying, going, coming back.
+
+use crate::opens::OpenFile;
+use crate::record::Session;
+use crate::sessions::Live;
+use crate::{Mds, expiry, keys, ops};
+use prost::Message as _;
+use std::sync::atomic::Ordering;
+use weft_model::{ClientId, ErrorKind, Fid, FsError, Result};
+use weft_rpc::CallInfo;
+use weft_rpc::pb::{Empty, mds};
+
+/// Opens a session, or finds the one the client had before this MDT restarted. In the latter case the
+/// client may make requests once it has reclaimed what it had.
+///
+/// # Errors
+/// `Invalid` without a client id, `Overloaded`, those of the store.
+pub fn open(
+    mds: &Mds,
+    info: &CallInfo,
+    request: &mds::OpenSession,
+) -> Result<mds::OpenSessionReply> {
+    if info.client == ClientId::NONE {
+        return Err(FsError::new(ErrorKind::Invalid, "open session")
+            .because("register with the manager first"));
+    }
+    let now = mds.env.monotonic();
+    let known = mds.sessions.get(info.client);
+    if let Some(live) = &known {
+        live.hear(now);
+    } else {
+        let record = Session {
+            host: request.host.clone(),
+            mountpoint: request.mountpoint.clone(),
+            local: !info.wire,
+        };
+        let stored = record.encode_to_vec();
+        mds.committer.transact(mds.env.now(), |txn| {
+            txn.put_raw(keys::session(info.client), Some(stored));
+            Ok(())
+        })?;
+        mds.sessions.insert(info.client, Live::new(record, true, now))?;
+        tracing::info!(client = %info.client, host = request.host, "session opened");
+    }
+    Ok(mds::OpenSessionReply {
+        instance: mds.instance,
+        lease_ms: mds.settings.lease.as_millis() as u32,
+        recovering: mds.is_recovering(),
+        known: known.is_some(),
+    })
+}
+
+/// Notes that the client is alive.
+///
+/// # Errors
+/// `NoSession`.
+pub fn renew(mds: &Mds, info: &CallInfo) -> Result<Empty> {
+    mds.sessions.present(info.client, mds.env.monotonic())?;
+    Ok(Empty {})
+}
+
+/// Ends a session and everything it held.
+///
+/// # Errors
+/// Those of the store.
+pub fn close(mds: &Mds, info: &CallInfo) -> Result<Empty> {
+    expiry::end_session(mds, info.client, "closed")?;
+    Ok(Empty {})
+}
+
+/// Takes back what the client had open and locked before the restart.
+///
+/// # Errors
+/// `NoSession` when the session is not known at all, those of the locks.
+pub fn reclaim(mds: &Mds, info: &CallInfo, request: &mds::Reclaim) -> Result<Empty> {
+    let live = mds.sessions.get(info.client).ok_or(ErrorKind::NoSession)?;
+    live.hear(mds.env.monotonic());
+    mds.committer.transact(mds.env.now(), |txn| {
+        for open in &request.opens {
+            let fid = Fid(open.fid);
+            let Some(inode) = txn.find_inode(fid)? else { continue };
+            let mut changed = inode.as_ref().clone();
+            if ops::open::note_writer(txn, info.client, fid, &mut changed, open.flags) {
+                txn.put_inode(fid, changed);
+            }
+            let file = OpenFile { fid, flags: open.flags };
+            txn.planner.opens.open(info.client, open.handle, file);
+        }
+        Ok(())
+    })?;
+    for lock in &request.locks {
+        ops::lock::reclaim(mds, info, lock)?;
+    }
+    if request.done {
+        live.present.store(true, Ordering::Release);
+        tracing::info!(client = %info.client, "session reclaimed");
+        mds.end_recovery_if_complete();
+    }
+    Ok(Empty {})
+}

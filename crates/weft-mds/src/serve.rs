@@ -1,0 +1,181 @@
+//! From a request to its operation.
+
+use crate::record::SavedReply;
+use crate::sessions::Live;
+use crate::txn::Txn;
+use crate::{Mds, keys, ops, truncate};
+use prost::Message as _;
+use std::sync::Arc;
+use weft_model::{ClientId, ErrorKind, Fid, FsError, Result, Xid};
+use weft_rpc::pb::mds;
+use weft_rpc::{Bulk, CallInfo, Reply, Request, Role, Service};
+
+impl Service for Mds {
+    fn serve(&self, info: &CallInfo, request: &Request, _bulk: Bulk<'_>) -> Result<Reply> {
+        if let Request::OpenSession(open) = request {
+            return ops::session::open(self, info, open).map(Reply::OpenSession);
+        }
+        if let Request::Reclaim(reclaim) = request {
+            return ops::session::reclaim(self, info, reclaim).map(Reply::Reclaim);
+        }
+        // Servers and operators read without a session; whatever changes something needs one.
+        let live = match info.role {
+            Role::Client => Some(self.sessions.present(info.client, self.env.monotonic())?),
+            _ if request.is_modifying() => {
+                return Err(FsError::new(ErrorKind::Denied, request.name())
+                    .because("only a client with a session may do this"));
+            }
+            _ => None,
+        };
+        match live {
+            Some(live) if request.is_modifying() => self.modify(info, &live, request),
+            _ => self.read(info, request),
+        }
+    }
+
+    fn disconnected(&self, client: ClientId) {
+        tracing::debug!(%client, target_id = %self.target, "client disconnected");
+    }
+}
+
+/// A plan for each modifying request that is one transaction.
+macro_rules! transact {
+    ($mds:expr, $info:expr, $live:expr, $variant:ident, |$txn:ident| $plan:expr) => {
+        $mds.once($info, $live, Reply::$variant, |$txn: &mut Txn<'_>| $plan)
+    };
+}
+
+impl Mds {
+    fn read(&self, info: &CallInfo, request: &Request) -> Result<Reply> {
+        use Request as Q;
+        match request {
+            Q::RenewSession(_) => ops::session::renew(self, info).map(Reply::RenewSession),
+            Q::CloseSession(_) => ops::session::close(self, info).map(Reply::CloseSession),
+            Q::Lookup(r) => ops::lookup::run(self, info, r).map(Reply::Lookup),
+            Q::GetAttr(r) => ops::getattr::run(self, info, r).map(Reply::GetAttr),
+            Q::Access(r) => ops::access::run(self, r).map(Reply::Access),
+            Q::Readlink(r) => ops::readlink::run(self, r).map(Reply::Readlink),
+            Q::Readdir(r) => ops::readdir::run(self, info, r).map(Reply::Readdir),
+            Q::GetXattr(r) => ops::xattr::get(self, r).map(Reply::GetXattr),
+            Q::ListXattr(r) => ops::xattr::list(self, r).map(Reply::ListXattr),
+            Q::Lock(r) => ops::lock::lock(self, info, r).map(Reply::Lock),
+            Q::TestLock(r) => ops::lock::test(self, info, r).map(Reply::TestLock),
+            Q::CancelLock(r) => ops::lock::cancel(self, info, r).map(Reply::CancelLock),
+            Q::GetLayout(r) => ops::layout::get(self, r).map(Reply::GetLayout),
+            Q::FidToPath(r) => ops::path::run(self, r).map(Reply::FidToPath),
+            Q::MdtStatfs(_) => ops::statfs::run(self).map(Reply::MdtStatfs),
+            Q::SyncTarget(_) => ops::fsync::sync_target(self).map(Reply::SyncTarget),
+            Q::ScrubTarget(_) => ops::scrub::run(self).map(Reply::ScrubTarget),
+            other => Err(FsError::new(ErrorKind::NotImplemented, other.name())
+                .on(format_args!("target={}", self.target))),
+        }
+    }
+
+    fn modify(&self, info: &CallInfo, live: &Arc<Live>, request: &Request) -> Result<Reply> {
+        use Request as Q;
+        if let Some(saved) = self.saved_reply(info.xid, live)? {
+            return Ok(saved);
+        }
+        match request {
+            Q::Create(r) => {
+                transact!(self, info, live, Create, |t| ops::create::plan(t, self, info, r))
+            }
+            Q::Mknod(r) => {
+                transact!(self, info, live, Mknod, |t| ops::mknod::plan(t, self, info, r))
+            }
+            Q::Mkdir(r) => transact!(self, info, live, Mkdir, |t| ops::mkdir::plan(t, info, r)),
+            Q::Symlink(r) => {
+                transact!(self, info, live, Symlink, |t| ops::symlink::plan(t, info, r))
+            }
+            Q::Tmpfile(r) => {
+                transact!(self, info, live, Tmpfile, |t| ops::tmpfile::plan(t, self, info, r))
+            }
+            Q::Link(r) => transact!(self, info, live, Link, |t| ops::link::plan(t, info, r)),
+            Q::Unlink(r) => transact!(self, info, live, Unlink, |t| ops::unlink::plan(t, r)),
+            Q::Rmdir(r) => transact!(self, info, live, Rmdir, |t| ops::rmdir::plan(t, r)),
+            Q::Rename(r) => transact!(self, info, live, Rename, |t| ops::rename::plan(t, r)),
+            Q::Open(r) => transact!(self, info, live, Open, |t| ops::open::plan(t, info, r)),
+            Q::Append(r) => {
+                transact!(self, info, live, Append, |t| ops::append::plan(t, self, info, r))
+            }
+            Q::SetXattr(r) => transact!(self, info, live, SetXattr, |t| ops::xattr::set(t, r)),
+            Q::RemoveXattr(r) => {
+                transact!(self, info, live, RemoveXattr, |t| ops::xattr::remove(t, r))
+            }
+            Q::SetLayout(r) => {
+                transact!(self, info, live, SetLayout, |t| ops::layout::set(t, self, r))
+            }
+            Q::Fsync(r) => ops::fsync::run(self, r).map(Reply::Fsync),
+            Q::SetAttr(r) if r.size.is_some() => truncate::run(self, info, r).map(Reply::SetAttr),
+            Q::SetAttr(r) => {
+                let observed = ops::written::observe(self, Fid(r.fid), &r.written)?;
+                transact!(self, info, live, SetAttr, |t| ops::setattr::plan(t, info, r, observed))
+            }
+            Q::Close(r) => self.close(info, live, r),
+            Q::UpdateWritten(r) => {
+                let observed = ops::written::observe(self, Fid(r.fid), &r.written)?;
+                transact!(self, info, live, UpdateWritten, |t| ops::written::plan(t, r, observed))
+            }
+            other => Err(FsError::new(ErrorKind::NotImplemented, other.name())
+                .on(format_args!("target={}", self.target))),
+        }
+    }
+
+    fn close(&self, info: &CallInfo, live: &Arc<Live>, request: &mds::Close) -> Result<Reply> {
+        let observed = ops::written::observe(self, Fid(request.fid), &request.written)?;
+        let reply =
+            transact!(self, info, live, Close, |t| ops::close::plan(t, info, request, observed))?;
+        if let Some(owner) = request.flock_owner {
+            let unlock = mds::Lock {
+                fid: request.fid,
+                owner,
+                flock: true,
+                kind: 2,
+                end: u64::MAX,
+                ..mds::Lock::default()
+            };
+            ops::lock::lock(self, info, &unlock)?;
+        }
+        Ok(reply)
+    }
+
+    /// Carries out a plan as one transaction, with its answer if the request may come again.
+    fn once<R>(
+        &self,
+        info: &CallInfo,
+        live: &Arc<Live>,
+        wrap: fn(R) -> Reply,
+        plan: impl FnOnce(&mut Txn<'_>) -> Result<R>,
+    ) -> Result<Reply> {
+        let now = self.env.now();
+        if info.xid == Xid::NONE {
+            return self.committer.transact(now, plan).map(wrap);
+        }
+        let (reply, saved) = self.committer.transact(now, |txn| {
+            let reply = wrap(plan(txn)?);
+            // What changed nothing durable can simply be carried out again.
+            if txn.is_read_only() {
+                return Ok((reply, None));
+            }
+            let mut body = Vec::with_capacity(160);
+            reply.encode(&mut body);
+            let sequence = info.xid.sequence();
+            let saved = SavedReply { sequence, number: reply.number() as u32, body };
+            let key = keys::reply(info.client, info.xid.slot());
+            txn.put_raw(key, Some(saved.encode_to_vec()));
+            Ok((reply, Some(saved)))
+        })?;
+        if let Some(saved) = saved {
+            live.save(info.xid.slot(), saved);
+        }
+        Ok(reply)
+    }
+
+    fn saved_reply(&self, xid: Xid, live: &Live) -> Result<Option<Reply>> {
+        if xid == Xid::NONE {
+            return Ok(None);
+        }
+        let Some(saved) = live.saved(xid)? else { return Ok(None) };
+        Reply::decode(saved.number as u16, &saved.body).map(Some)
+    }
+}

@@ -1,0 +1,143 @@
+//! Sessions: which clients are known, when they were last heard of, and the last answers to them.
+//!
+//! A session is stored when it is opened and removed when it ends. After a restart of the MDT the
+//! stored sessions are known but not yet *present*: the first request of each is answered with
+//! `NoSession`, upon which the client opens its session again and reclaims what it had. Until all
+//! have done so, or a lease has passed, the MDT is *recovering*: no lock is given to others and no
+//! unlinked file is destroyed. Design: `docs/design/0002-sessions.md`.
+
+use crate::record::{SavedReply, Session};
+use parking_lot::{Mutex, RwLock};
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+use weft_model::{ClientId, ErrorKind, FsError, Result, Xid};
+
+/// Sessions that an MDT takes at a time.
+pub const MAX_SESSIONS: usize = 16_384;
+
+/// One client's session.
+pub struct Live {
+    /// As stored.
+    pub record: Session,
+    /// The client has spoken since the MDT started, and has reclaimed what it had.
+    pub present: AtomicBool,
+    /// Milliseconds on the server's monotonic clock.
+    last_heard_ms: AtomicU64,
+    /// Last answer of each slot.
+    replies: Mutex<HashMap<u16, SavedReply>>,
+}
+
+/// All sessions.
+#[derive(Default)]
+pub struct Sessions {
+    live: RwLock<HashMap<ClientId, Arc<Live>>>,
+}
+
+impl Live {
+    /// A session as it was stored, or a new one.
+    pub fn new(record: Session, present: bool, now: Duration) -> Live {
+        Live {
+            record,
+            present: AtomicBool::new(present),
+            last_heard_ms: AtomicU64::new(now.as_millis() as u64),
+            replies: Mutex::default(),
+        }
+    }
+
+    /// Notes that the client was heard of.
+    pub fn hear(&self, now: Duration) {
+        self.last_heard_ms.fetch_max(now.as_millis() as u64, Ordering::Relaxed);
+    }
+
+    /// Time since the client was last heard of.
+    pub fn idle(&self, now: Duration) -> Duration {
+        let last = Duration::from_millis(self.last_heard_ms.load(Ordering::Relaxed));
+        now.saturating_sub(last)
+    }
+
+    /// The answer that a request got before.
+    ///
+    /// # Errors
+    /// `Protocol` for a request older than the slot's last: its answer is gone.
+    pub fn saved(&self, xid: Xid) -> Result<Option<SavedReply>> {
+        let replies = self.replies.lock();
+        match replies.get(&xid.slot()) {
+            Some(saved) if saved.sequence == xid.sequence() => Ok(Some(saved.clone())),
+            Some(saved) if saved.sequence > xid.sequence() => {
+                Err(FsError::new(ErrorKind::Protocol, "find reply")
+                    .because("a later request of this slot has been answered"))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Keeps an answer for its slot.
+    pub fn save(&self, slot: u16, reply: SavedReply) {
+        self.replies.lock().insert(slot, reply);
+    }
+}
+
+impl Sessions {
+    /// A session that may make requests.
+    ///
+    /// # Errors
+    /// `NoSession` when it is unknown or has not reclaimed after a restart.
+    pub fn present(&self, client: ClientId, now: Duration) -> Result<Arc<Live>> {
+        let live = self.live.read().get(&client).cloned();
+        match live {
+            Some(live) if live.present.load(Ordering::Acquire) => {
+                live.hear(now);
+                Ok(live)
+            }
+            _ => Err(FsError::new(ErrorKind::NoSession, "find session").on(client)),
+        }
+    }
+
+    /// A session, present or not.
+    pub fn get(&self, client: ClientId) -> Option<Arc<Live>> {
+        self.live.read().get(&client).cloned()
+    }
+
+    /// Adds a session, or replaces it.
+    ///
+    /// # Errors
+    /// `Overloaded` when there are too many.
+    pub fn insert(&self, client: ClientId, live: Live) -> Result<()> {
+        let mut sessions = self.live.write();
+        if sessions.len() >= MAX_SESSIONS && !sessions.contains_key(&client) {
+            return Err(FsError::new(ErrorKind::Overloaded, "open session")
+                .because(format_args!("{MAX_SESSIONS} sessions are open")));
+        }
+        sessions.insert(client, Arc::new(live));
+        Ok(())
+    }
+
+    /// Forgets a session.
+    pub fn remove(&self, client: ClientId) -> Option<Arc<Live>> {
+        self.live.write().remove(&client)
+    }
+
+    /// Whether every stored session has come back.
+    pub fn all_present(&self) -> bool {
+        self.live.read().values().all(|live| live.present.load(Ordering::Acquire))
+    }
+
+    /// Sessions not heard of for longer than `lease`. A client in this process cannot be lost.
+    pub fn expired(&self, now: Duration, lease: Duration) -> Vec<ClientId> {
+        let sessions = self.live.read();
+        let late = sessions.iter().filter(|(_, l)| !l.record.local && l.idle(now) > lease);
+        late.map(|(&client, _)| client).collect()
+    }
+
+    /// Number of sessions.
+    pub fn len(&self) -> usize {
+        self.live.read().len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.live.read().is_empty()
+    }
+}

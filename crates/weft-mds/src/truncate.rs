@@ -1,0 +1,188 @@
+//! Changing a file's size: the one metadata operation that also changes objects.
+//!
+//! Growing is a change of the inode only: what no object holds reads as zeros. Cutting takes three
+//! steps, and a crash between any two leaves something that is finished later:
+//!
+//! 1. one transaction: permission, the client's unreported writes, and the intent `T fid -> size`;
+//! 2. the objects are cut, each to what a file of that size has in it;
+//! 3. one transaction: size, times, truncation count, answer; the intent goes.
+//!
+//! Until step 3 the request is unanswered and the old size stands. With an intent in the store the
+//! steps 2 and 3 are done again after a restart; cutting twice is the same as once. Nobody's later
+//! write is lost by that: the unanswered truncation may take effect at any time until it is answered.
+
+use crate::Mds;
+use crate::ops::{setattr, written};
+use crate::record::{Inode, Truncation};
+use crate::txn::Txn;
+use crate::{keys, namespace, view};
+use parking_lot::{Condvar, Mutex};
+use prost::Message as _;
+use std::collections::HashSet;
+use std::time::{Duration, Instant};
+use weft_model::cred::WRITE;
+use weft_model::{ErrorKind, Fid, FileType, FsError, Layout, Result};
+use weft_rpc::CallInfo;
+use weft_rpc::pb::mds::{Entry, SetAttr};
+
+/// Longest wait for another change of the same file's size.
+const PATIENCE: Duration = Duration::from_secs(15);
+
+/// Files whose size is being changed.
+#[derive(Default)]
+pub struct Busy {
+    files: Mutex<HashSet<Fid>>,
+    left: Condvar,
+}
+
+struct Entered<'a>(&'a Busy, Fid);
+
+impl Busy {
+    fn enter(&self, fid: Fid) -> Result<Entered<'_>> {
+        let deadline = Instant::now() + PATIENCE;
+        let mut files = self.files.lock();
+        while !files.insert(fid) {
+            if self.left.wait_until(&mut files, deadline).timed_out() {
+                return Err(FsError::new(ErrorKind::NotReady, "truncate")
+                    .on(format_args!("fid={fid}"))
+                    .because("another truncation of the file waits for an OST"));
+            }
+        }
+        Ok(Entered(self, fid))
+    }
+}
+
+impl Drop for Entered<'_> {
+    fn drop(&mut self) {
+        self.0.files.lock().remove(&self.1);
+        self.0.left.notify_all();
+    }
+}
+
+/// What the first transaction found.
+enum Step {
+    /// Nothing of any object lies beyond the new size: done.
+    Done(Box<Entry>),
+    /// Objects have to be cut.
+    Cut(Layout),
+}
+
+/// Carries out a `SetAttr` with a size.
+///
+/// # Errors
+/// `Access`, `IsDir`, `Invalid`, `FileTooBig`, `Stale`; `NotReady` or `TimedOut` when an OST does not
+/// answer: the request can be sent again, and is finished by itself if it is not.
+pub fn run(mds: &Mds, info: &CallInfo, request: &SetAttr) -> Result<Entry> {
+    let fid = Fid(request.fid);
+    let size = request.size.unwrap_or(0);
+    let observed = written::observe(mds, fid, &request.written)?;
+    let _busy = mds.truncating.enter(fid)?;
+    let step =
+        mds.committer.transact(mds.env.now(), |txn| begin(txn, info, request, size, observed))?;
+    let layout = match step {
+        Step::Done(entry) => return Ok(*entry),
+        Step::Cut(layout) => layout,
+    };
+    mds.objects.truncate(fid, &layout, size)?;
+    mds.committer.transact(mds.env.now(), |txn| finish(txn, info, request, size))
+}
+
+fn begin(
+    txn: &mut Txn<'_>,
+    info: &CallInfo,
+    request: &SetAttr,
+    size: u64,
+    observed: Option<u64>,
+) -> Result<Step> {
+    let fid = Fid(request.fid);
+    let mut inode = txn.inode(fid)?.as_ref().clone();
+    match inode.kind() {
+        FileType::Regular => {}
+        FileType::Directory => return Err(ErrorKind::IsDir.into()),
+        _ => return Err(ErrorKind::Invalid.into()),
+    }
+    may_resize(txn, info, request, &inode)?;
+    let layout: Layout = inode.layout.clone().unwrap_or_default().try_into()?;
+    if size > layout.max_size() {
+        return Err(ErrorKind::FileTooBig.into());
+    }
+    written::apply(&mut inode, &request.written, observed, txn.now);
+    let known = !inode.written_by_others(info.client.0);
+    let untouched = !inode.touched && inode.writers.iter().all(|&w| w == info.client.0);
+    if untouched || known && size >= inode.size {
+        return resize(txn, info, request, inode, size).map(Box::new).map(Step::Done);
+    }
+    let intent = Truncation { size };
+    txn.put_raw(keys::truncation(fid), Some(intent.encode_to_vec()));
+    txn.put_inode(fid, inode);
+    Ok(Step::Cut(layout))
+}
+
+/// Permission: a handle open for writing, or the mode.
+fn may_resize(txn: &mut Txn<'_>, info: &CallInfo, request: &SetAttr, inode: &Inode) -> Result<()> {
+    let fid = Fid(request.fid);
+    let open = txn.planner.opens.get(info.client, request.handle);
+    let by_handle = open.is_some_and(|open| {
+        open.fid == fid
+            && open.flags & (crate::opens::flags::WRITE | crate::opens::flags::TRUNCATE) != 0
+    });
+    if by_handle {
+        return Ok(());
+    }
+    let cred = view::credentials(&request.cred)?;
+    view::check(txn, &cred, fid, inode, WRITE)
+}
+
+fn finish(txn: &mut Txn<'_>, info: &CallInfo, request: &SetAttr, size: u64) -> Result<Entry> {
+    let fid = Fid(request.fid);
+    txn.put_raw(keys::truncation(fid), None);
+    let mut inode = txn.inode(fid)?.as_ref().clone();
+    inode.size_epoch += 1;
+    resize(txn, info, request, inode, size)
+}
+
+fn resize(
+    txn: &mut Txn<'_>,
+    info: &CallInfo,
+    request: &SetAttr,
+    mut inode: Inode,
+    size: u64,
+) -> Result<Entry> {
+    let fid = Fid(request.fid);
+    if size < inode.size {
+        inode.blocks = inode.blocks.min(size.div_ceil(512).next_multiple_of(8));
+    }
+    inode.size = size;
+    inode.set_mtime(txn.now, txn.now);
+    setattr::apply(txn, fid, &mut inode, request)?;
+    let entry = namespace::entry(fid, &inode, info.client);
+    txn.put_inode(fid, inode);
+    Ok(entry)
+}
+
+/// Finishes what a crash has left: cuts the objects and sets the size.
+///
+/// # Errors
+/// When an OST does not answer; the intent stays.
+pub fn redo(mds: &Mds, fid: Fid, intent: Truncation) -> Result<()> {
+    let _busy = mds.truncating.enter(fid)?;
+    if let Some(inode) = mds.committer.committed.inode(fid)? {
+        let layout: Layout = inode.layout.clone().unwrap_or_default().try_into()?;
+        mds.objects.truncate(fid, &layout, intent.size)?;
+    }
+    mds.committer.transact(mds.env.now(), |txn| {
+        // Somebody may have carried out the repeated request meanwhile.
+        if txn.raw(&keys::truncation(fid))?.is_none() {
+            return Ok(());
+        }
+        txn.put_raw(keys::truncation(fid), None);
+        if let Some(inode) = txn.find_inode(fid)? {
+            let mut inode = inode.as_ref().clone();
+            inode.size_epoch += 1;
+            inode.size = intent.size;
+            inode.touch_entries(txn.now);
+            txn.put_inode(fid, inode);
+        }
+        Ok(())
+    })
+}

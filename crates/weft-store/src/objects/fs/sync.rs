@@ -1,0 +1,175 @@
+//! Making things durable: on request, and by a thread that does it anyway every few seconds.
+
+use super::Core;
+use super::table::{DIRS, Object, dir_of};
+use crate::files;
+use parking_lot::{Condvar, Mutex};
+use std::fs::File;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+use weft_model::{FsError, ObjectId, Result};
+
+/// How often the thread makes new marks durable.
+const FLUSH_EVERY: Duration = Duration::from_millis(30);
+/// From this number of objects on, the whole file system is synced at once.
+const BULK: usize = 16;
+
+impl Core {
+    /// See [`crate::objects::ObjectStore::sync`].
+    pub(super) fn sync(&self, ids: &[ObjectId]) -> Result<()> {
+        self.admit("sync")?;
+        let known = ids.iter().filter_map(|&id| self.table.find(id)).collect();
+        self.sync_objects(known)
+    }
+
+    /// See [`crate::objects::ObjectStore::sync_all`].
+    pub(super) fn sync_all(&self) -> Result<()> {
+        self.admit("sync")?;
+        self.sync_objects(self.table.marked())?;
+        (0..DIRS).try_for_each(|number| self.sync_dir(number as u8))
+    }
+
+    fn sync_objects(&self, mut objects: Vec<Arc<Object>>) -> Result<()> {
+        objects.retain(|object| object.state.read().dirty());
+        if objects.is_empty() {
+            return Ok(());
+        }
+        self.fatal(self.marks.flush())?;
+        if objects.len() >= BULK {
+            return self.sync_bulk(&objects);
+        }
+        objects.iter().try_for_each(|object| self.sync_object(object))
+    }
+
+    fn sync_object(&self, object: &Object) -> Result<()> {
+        let id = object.id;
+        let found = self.table.view(id, |state, files| {
+            Ok((state.written, files.size, files.data.clone(), files.sums.clone()))
+        })?;
+        let Some((written, size, data, sums)) = found else { return Ok(()) };
+        // The lock is not held here: others may write, and are not counted as synced.
+        let io = |error| FsError::from_io("sync object", &error).on(format!("object={id}"));
+        self.fatal(data.sync_data().map_err(io))?;
+        self.fatal(sums.sync_data().map_err(io))?;
+        self.sync_dir(dir_of(id))?;
+        record(object, written, size);
+        Ok(())
+    }
+
+    fn sync_bulk(&self, objects: &[Arc<Object>]) -> Result<()> {
+        let snapshot: Vec<_> = objects
+            .iter()
+            .map(|object| {
+                let state = object.state.read();
+                let size = state.files.as_ref().map_or(u64::MAX, |files| files.size);
+                (state.written, size)
+            })
+            .collect();
+        self.sync_file_system()?;
+        for (object, (written, size)) in objects.iter().zip(snapshot) {
+            record(object, written, size);
+        }
+        Ok(())
+    }
+
+    pub(super) fn sync_file_system(&self) -> Result<()> {
+        let io = |error| FsError::from_io("sync file system", &error);
+        self.fatal(native::syncfs(&self.root).map_err(io))
+    }
+
+    /// Makes the coming and going of files in a directory durable.
+    fn sync_dir(&self, number: u8) -> Result<()> {
+        let dirty = &self.table.dirty_dirs[number as usize];
+        // Whoever comes second waits for the first: its files are covered by then, or the
+        // directory is dirty again.
+        let _turn = self.dir_turns[number as usize].lock();
+        if dirty.swap(false, Ordering::AcqRel) {
+            self.fatal(files::sync_dir(&self.table.dir(number)))?;
+        }
+        Ok(())
+    }
+
+    /// One round of the thread: syncs what is not durable, and takes back the marks of regions
+    /// that have not changed since the round before.
+    pub(super) fn round(&self) -> Result<()> {
+        let marked = self.table.marked();
+        self.sync_objects(marked.clone())?;
+        for object in marked {
+            {
+                let mut state = object.state.write();
+                let still = state.synced.min(state.settled);
+                let calm: Vec<u32> = state
+                    .regions
+                    .iter()
+                    .filter(|&(_, &changed)| changed <= still)
+                    .map(|(&region, _)| region)
+                    .collect();
+                if !calm.is_empty() && !state.dead {
+                    self.marks.clear(object.id, calm.iter().copied())?;
+                    state.regions.retain(|_, &mut changed| changed > still);
+                }
+                state.settled = state.written;
+            }
+            self.table.release(&object);
+        }
+        Ok(())
+    }
+}
+
+fn record(object: &Object, written: u64, size: u64) {
+    let mut state = object.state.write();
+    state.synced = state.synced.max(written);
+    state.durable_size = size;
+}
+
+/// Tells the thread to stop.
+#[derive(Default)]
+pub(super) struct Stop {
+    flag: Mutex<bool>,
+    bell: Condvar,
+}
+
+impl Stop {
+    pub(super) fn ring(&self) {
+        *self.flag.lock() = true;
+        self.bell.notify_all();
+    }
+}
+
+/// The thread: marks every 30 ms, a round every `period`. It ends when told to or when the store
+/// is poisoned.
+pub(super) fn run(core: &Core, stop: &Stop, period: Duration) {
+    let mut next = Instant::now() + period;
+    loop {
+        let mut stopped = stop.flag.lock();
+        if !*stopped {
+            stop.bell.wait_for(&mut stopped, FLUSH_EVERY);
+        }
+        if *stopped || core.admit("sync").is_err() {
+            return;
+        }
+        drop(stopped);
+        let mut result = core.marks.flush();
+        if Instant::now() >= next {
+            result = result.and_then(|()| core.round());
+            next = Instant::now() + period;
+        }
+        if let Err(error) = result {
+            tracing::warn!(%error, "background sync of objects failed");
+        }
+    }
+}
+
+mod native {
+    #![allow(unsafe_code)] // `syncfs` is not in std.
+
+    use super::File;
+    use std::os::fd::AsRawFd;
+
+    pub fn syncfs(file: &File) -> std::io::Result<()> {
+        // SAFETY: plain system call on a descriptor that is open for the time of the borrow.
+        let result = unsafe { libc::syncfs(file.as_raw_fd()) };
+        if result == 0 { Ok(()) } else { Err(std::io::Error::last_os_error()) }
+    }
+}
