@@ -172,14 +172,12 @@ impl Manager {
         let none = Vec::new;
         add("weft_map_epoch", "Version of the cluster map.", none(), |s| s.map.epoch.0 as f64);
         add("weft_clients", "Mounted clients.", none(), |s| s.clients.len() as f64);
-        let states: [(&str, fn(&State) -> f64); 3] = [
-            ("up", |state| state.count(TargetState::Up)),
-            ("down", |state| state.count(TargetState::Down)),
-            ("drain", |state| state.count(TargetState::Drain)),
-        ];
-        for (name, read) in states {
+        let state = |name: &str, read| {
             add("weft_targets", "Targets by state.", vec![("state", name.into())], read);
-        }
+        };
+        state("up", |state: &State| state.count(TargetState::Up));
+        state("down", |state: &State| state.count(TargetState::Down));
+        state("drain", |state: &State| state.count(TargetState::Drain));
     }
 
     /// Whether the target's node has reported it within the node timeout.

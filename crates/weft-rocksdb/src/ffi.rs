@@ -158,6 +158,7 @@ unsafe extern "C" {
     );
     pub fn rocksdb_options_set_max_background_jobs(o: *mut rocksdb_options_t, v: c_int);
     pub fn rocksdb_options_set_max_log_file_size(o: *mut rocksdb_options_t, v: size_t);
+    pub fn rocksdb_options_set_info_log_level(o: *mut rocksdb_options_t, v: c_int);
     pub fn rocksdb_options_set_keep_log_file_num(o: *mut rocksdb_options_t, v: size_t);
     pub fn rocksdb_options_set_recycle_log_file_num(o: *mut rocksdb_options_t, v: size_t);
     pub fn rocksdb_options_set_stats_dump_period_sec(o: *mut rocksdb_options_t, v: c_uint);

@@ -189,6 +189,8 @@ setters! {
     set_max_background_jobs(i32) => rocksdb_options_set_max_background_jobs;
     /// Bytes of an info log file.
     set_max_log_file_size(usize) => rocksdb_options_set_max_log_file_size;
+    /// Least level of messages in the info log: 0 all, 3 errors, 6 none at all.
+    set_info_log_level(i32) => rocksdb_options_set_info_log_level;
     /// Info log files kept.
     set_keep_log_file_num(usize) => rocksdb_options_set_keep_log_file_num;
     /// Log files used again; 0 for none.

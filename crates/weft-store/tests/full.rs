@@ -90,6 +90,48 @@ fn store_survives(dir: &Path) {
     }
 }
 
+/// RocksDB looks for space itself every 5 s, and other threads sync all the time: neither may get
+/// in the way.
+fn store_survives_a_long_wait(dir: &Path) {
+    let profile = Profile { memtable_bytes: 1 << 20, log_bytes: 1 << 20 };
+    let kv = RocksKv::create(&dir.join("kv"), profile).unwrap();
+    let ballast = dir.join("ballast");
+    let done = std::sync::atomic::AtomicBool::new(false);
+    let put = |n: u64| kv.write(Batch::new().put(&n.to_be_bytes(), &[7; 1000]));
+    let mut written = 0;
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(std::sync::atomic::Ordering::Relaxed) {
+                match kv.sync() {
+                    Ok(_) => {}
+                    Err(error) => assert_eq!(error.kind, ErrorKind::NoSpace, "{error}"),
+                }
+            }
+        });
+        for _ in 0..2 {
+            fill(&ballast);
+            while put(written).is_ok() {
+                written += 1;
+            }
+            std::thread::sleep(Duration::from_secs(6));
+            assert_eq!(put(written).unwrap_err().kind, ErrorKind::NoSpace);
+            fs::remove_file(&ballast).unwrap();
+            std::thread::sleep(Duration::from_secs(6));
+            let start = Instant::now();
+            while put(written).is_err() {
+                assert!(start.elapsed() < Duration::from_secs(20));
+                std::thread::sleep(Duration::from_millis(50));
+            }
+            written += 1;
+        }
+        done.store(true, std::sync::atomic::Ordering::Relaxed);
+    });
+    assert!(!kv.stats().poisoned);
+    for n in 0..written {
+        assert!(kv.get(&n.to_be_bytes()).unwrap().is_some(), "{n} of {written}");
+    }
+}
+
 fn objects_survive(dir: &Path) {
     format(&dir.join("ost"), TargetId::ost(1));
     let target = open(&dir.join("ost"));
@@ -159,6 +201,11 @@ fn on_small_disks(check: fn(&Path)) {
 #[test]
 fn store_on_a_full_disk() {
     on_small_disks(store_survives);
+}
+
+#[test]
+fn store_on_a_disk_that_stays_full() {
+    on_small_disks(store_survives_a_long_wait);
 }
 
 #[test]

@@ -82,9 +82,14 @@ impl Unreported {
         }
     }
 
-    /// Largest end written since the last truncation known here; 0 for none.
+    /// Largest end written, true or not any more; 0 for none.
     pub(crate) const fn end(&self) -> u64 {
         self.end
+    }
+
+    /// Largest end written that is true for this count of truncations; 0 for none.
+    pub(crate) const fn end_at(&self, size_epoch: u64) -> u64 {
+        if self.size_epoch == size_epoch { self.end } else { 0 }
     }
 
     /// Which objects were written.
@@ -119,9 +124,7 @@ impl Unreported {
 
     /// Lays what is unreported over attributes that came with `size_epoch`.
     pub(crate) fn overlay(&self, attr: &mut Attr, size_epoch: u64) {
-        if size_epoch == self.size_epoch {
-            attr.size = attr.size.max(self.end);
-        }
+        attr.size = attr.size.max(self.end_at(size_epoch));
         if let Some(mtime) = self.mtime {
             attr.mtime = attr.mtime.max(mtime);
             attr.ctime = attr.ctime.max(mtime);

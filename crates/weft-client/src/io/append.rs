@@ -24,16 +24,12 @@ impl Client {
         let fid = file.fid();
         let request = {
             let state = file.inode.state();
-            mds::Append {
-                fid: fid.0,
-                len,
-                observed: state.unreported.end(),
-                glimpsed: false,
-                // An older count than the MDT's makes it ask for the size that the objects have.
-                size_epoch: state.unreported.dirty_epoch().unwrap_or(state.size_epoch),
-            }
+            // An older count than the MDT's makes it ask for the size that the objects have.
+            let size_epoch = state.unreported.dirty_epoch().unwrap_or(state.size_epoch);
+            let observed = state.unreported.end_at(size_epoch);
+            mds::Append { fid: fid.0, len, observed, glimpsed: false, size_epoch }
         };
-        let first = self.ask(fid, request.clone(), patience)?;
+        let first = self.ask(fid, request, patience)?;
         file.inode.state().learn_epoch(first.size_epoch);
         if !first.glimpse {
             return Ok(first.offset);

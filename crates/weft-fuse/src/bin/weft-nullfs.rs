@@ -34,6 +34,9 @@ struct Args {
     /// Use the page cache instead of direct I/O.
     #[arg(long)]
     cached: bool,
+    /// Keep other users out: what a plain user must do unless /etc/fuse.conf allows otherwise.
+    #[arg(long)]
+    private: bool,
     /// Delay writes in the page cache; implies --cached.
     #[arg(long)]
     writeback: bool,
@@ -54,8 +57,12 @@ fn main() -> std::io::Result<()> {
         negative_ttl: Duration::from_millis(args.negative_ttl_ms),
         direct_io: !(args.cached || args.writeback),
     });
-    let options =
-        MountOptions { source: "null".into(), max_read: max_write, ..MountOptions::default() };
+    let options = MountOptions {
+        source: "null".into(),
+        max_read: max_write,
+        allow_other: !args.private,
+        ..MountOptions::default()
+    };
     let session = Session::mount(fs, &args.mountpoint, &options, Config { terms, threads })?;
     session.wait();
     Ok(())

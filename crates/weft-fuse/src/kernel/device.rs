@@ -76,12 +76,12 @@ impl Device {
         (&self.file).read(buffer)
     }
 
-    /// Answers a request: with `error`, or with the concatenation of at most two parts.
+    /// Answers a request: with `error`, or with `body`.
     pub(crate) fn reply(&self, unique: u64, error: Option<Errno>, body: &[u8]) -> io::Result<()> {
         self.send(unique, error.map_or(0, |errno| -errno.code()), &[body])
     }
 
-    /// Sends a notification, which is a reply to nothing with its code for an error.
+    /// Sends a notification of at most three parts: a reply to nothing with its code for an error.
     pub(crate) fn notify(&self, code: i32, parts: &[&[u8]]) -> io::Result<()> {
         self.send(0, code, parts)
     }

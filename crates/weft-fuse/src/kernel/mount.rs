@@ -146,8 +146,8 @@ impl Mount {
 fn connection_of(mountpoint: &Path) -> Option<u32> {
     let mounts = std::fs::read_to_string("/proc/self/mountinfo").ok()?;
     let path = mountpoint.to_str()?.replace(' ', "\\040");
-    let fields = mounts.lines().map(|line| line.split(' ').collect::<Vec<_>>());
-    let mount = fields.filter(|fields| fields.get(4) == Some(&path.as_str())).last()?;
+    let mut fields = mounts.lines().rev().map(|line| line.split(' ').collect::<Vec<_>>());
+    let mount = fields.find(|fields| fields.get(4) == Some(&path.as_str()))?;
     mount[2].split_once(':')?.1.parse().ok()
 }
 
@@ -223,5 +223,33 @@ fn receive_descriptor(socket: &UnixStream) -> io::Result<OwnedFd> {
         }
         let fd = std::ptr::read_unaligned(libc::CMSG_DATA(head).cast::<libc::c_int>());
         Ok(OwnedFd::from_raw_fd(fd))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::{Config, Session};
+    use crate::null::{NullFs, NullOptions};
+
+    #[test]
+    fn mounts_through_the_helper_as_well() {
+        if !Path::new("/dev/fuse").exists() || Command::new(FUSERMOUNT).arg("-V").output().is_err()
+        {
+            return eprintln!("SKIPPED: this machine has no /dev/fuse or no {FUSERMOUNT}");
+        }
+        let directory = tempfile::tempdir().unwrap();
+        let mountpoint = directory.path().canonicalize().unwrap();
+        let options = MountOptions { source: "a,b\\c".into(), ..MountOptions::default() };
+        let device = mount_by_helper(&mountpoint, &options).unwrap();
+        let connection = connection_of(&mountpoint);
+        let mount = Mount { mountpoint, by_root: false, connection };
+        let fs = NullFs::new(NullOptions::default());
+        let session = Session::serve(fs, device, Config::default()).unwrap();
+        let made = std::fs::create_dir(mount.mountpoint().join("made"));
+        mount.unmount(false).unwrap();
+        session.wait();
+        made.unwrap();
+        assert!(connection.is_some() && mount.unmount(false).is_err());
     }
 }

@@ -13,8 +13,7 @@ pub fn truncate(oss: &Oss, request: &Truncate) -> Result<Empty> {
     let id = super::extent(request.object, request.size, 0, "truncate")?;
     let needed = match oss.objects.stat(id)? {
         None => request.size > 0 && !request.only_shrink,
-        Some(stat) if request.only_shrink => stat.size > request.size,
-        Some(stat) => stat.size != request.size,
+        Some(stat) => !request.only_shrink || stat.size > request.size,
     };
     if needed {
         oss.objects.truncate(id, request.size)?;
