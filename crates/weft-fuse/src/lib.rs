@@ -26,5 +26,6 @@
 //! `kernel/fs.rs` (the trait) and `kernel/types.rs`, then a request's way: `kernel/workers.rs`,
 //! `kernel/message.rs`, `kernel/dispatch.rs`; `null.rs` is the smallest whole file system.
 
+pub mod door;
 pub mod kernel;
 pub mod null;

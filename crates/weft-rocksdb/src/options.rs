@@ -189,7 +189,7 @@ setters! {
     set_max_background_jobs(i32) => rocksdb_options_set_max_background_jobs;
     /// Bytes of an info log file.
     set_max_log_file_size(usize) => rocksdb_options_set_max_log_file_size;
-    /// Least level of messages in the info log: 0 all, 3 errors, 6 none at all.
+    /// Least level of messages in the info log: 0 all, 3 errors, 5 only the first lines.
     set_info_log_level(i32) => rocksdb_options_set_info_log_level;
     /// Info log files kept.
     set_keep_log_file_num(usize) => rocksdb_options_set_keep_log_file_num;

@@ -17,9 +17,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 use weft_model::error::Retry;
-use weft_model::{
-    ClientId, ClusterMap, Env, ErrorKind, FsError, NodeId, Result, TargetId, Xid,
-};
+use weft_model::{ClientId, ClusterMap, Env, ErrorKind, FsError, NodeId, Result, TargetId, Xid};
 
 /// Longest wait for one answer before the connection is given up and made anew.
 const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(20);
@@ -49,7 +47,7 @@ impl Patience<'_> {
 
 /// The way to every target.
 pub struct Router {
-    identity: RwLock<Identity>,
+    identity: RwLock<Arc<Identity>>,
     registry: Option<Arc<Registry>>,
     env: Arc<dyn Env>,
     managers: ChannelPool,
@@ -68,7 +66,7 @@ impl Router {
         env: Arc<dyn Env>,
     ) -> Router {
         Router {
-            identity: RwLock::new(identity),
+            identity: RwLock::new(Arc::new(identity)),
             registry,
             env,
             managers: ChannelPool::new(managers),
@@ -95,7 +93,9 @@ impl Router {
 
     /// From now on requests are made in this session. Open connections are dropped.
     pub fn set_client(&self, client: ClientId) {
-        self.identity.write().client = client;
+        let mut identity = self.identity.write();
+        *identity = Arc::new(Identity { client, ..identity.as_ref().clone() });
+        drop(identity);
         self.pools.lock().clear();
     }
 
@@ -151,7 +151,13 @@ impl Router {
         patience: &Patience<'_>,
     ) -> Result<Reply> {
         if let Some(service) = self.registry.as_ref().and_then(|local| local.get(target)) {
-            return service.serve(&self.info(target, Xid::NONE), request, bulk);
+            let info = self.info(target, Xid::NONE);
+            return match service.serve(&info, request, bulk.reborrow()) {
+                Err(error) if retriable(&error) => {
+                    self.persist(target, Xid::NONE, request, &mut bulk, patience, Some(error))
+                }
+                answer => answer,
+            };
         }
         let slot = request.is_modifying().then(|| self.slots.take());
         let xid = slot.as_ref().map_or(Xid::NONE, |slot| slot.xid());

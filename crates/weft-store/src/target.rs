@@ -108,6 +108,8 @@ impl Target {
             sequence: 0,
         };
         superblock.store(dir)?;
+        let path = fs::canonicalize(dir).map_err(|e| files::fail("format", dir, &e))?;
+        path.parent().map_or(Ok(()), files::sync_dir)?;
         Ok(superblock)
     }
 

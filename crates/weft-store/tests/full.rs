@@ -144,9 +144,9 @@ fn objects_survive(dir: &Path) {
     let sums = checksum::compute(1000, &data);
     let mut failed = 0;
     for number in 0..200 {
+        // The pieces lie alike in all of these, so their checksums are the same.
         let offset = 1000 + number * (1 << 20);
-        let sums = if offset % 4096 == 1000 { &sums } else { unreachable!() };
-        match store.write(object(2), offset, sums, &data, Check::Trust) {
+        match store.write(object(2), offset, &sums, &data, Check::Trust) {
             Ok(()) => {}
             Err(error) => {
                 assert_eq!(error.kind, ErrorKind::NoSpace, "{error}");

@@ -4,15 +4,18 @@
 //! from another thread is one `fdatasync` of the log and covers everything written so far.
 //!
 //! A disk that is full fails writes and nothing else. RocksDB does not always come out of that by
-//! itself (a sync in the meantime makes it give up), so the store is opened anew here, under the
-//! feet of its users, as soon as there is space: the log is whole up to the write that failed.
+//! itself, so the store is opened anew here, under the feet of its users, as soon as there is
+//! space: the log is whole up to the write that failed.
 
+mod log;
 mod options;
 
 pub use options::Profile;
 
 use super::{Batch, Kv, KvStats, Op, VerifyReport, Visit};
+use crate::files;
 use crate::space::Gauge;
+use log::Logs;
 use options::{fail, named, options, uncached_options};
 use parking_lot::{Mutex, RwLock, RwLockReadGuard};
 use std::ops::ControlFlow;
@@ -24,6 +27,9 @@ use weft_rocksdb::{DB, Options, ReadOptions, WriteBatch, WriteOptions};
 
 /// Time between attempts to come out of a full disk.
 const RETRY_EVERY: Duration = Duration::from_millis(500);
+
+/// Free bytes without which the store is not opened: its info log must not meet a full disk.
+const LEAST_ROOM: u64 = 1 << 20;
 
 /// A [`Kv`] on disk.
 pub struct RocksKv {
@@ -39,7 +45,7 @@ pub struct RocksKv {
     poisoned: AtomicBool,
     synced: AtomicU64,
     /// Held during the log's `fdatasync`: whoever waits for it may find its own work done.
-    syncing: Mutex<()>,
+    logs: Mutex<Logs>,
 }
 
 impl RocksKv {
@@ -54,6 +60,8 @@ impl RocksKv {
         let mut options = options(profile)?;
         options.create_if_missing(true);
         options.set_error_if_exists(true);
+        std::fs::create_dir_all(dir)
+            .map_err(|error| files::fail("create key-value store", dir, &error))?;
         RocksKv::start(&options, dir, profile, "create key-value store")
     }
 
@@ -67,6 +75,9 @@ impl RocksKv {
     }
 
     fn start(options: &Options, dir: &Path, profile: Profile, op: &'static str) -> Result<RocksKv> {
+        if Gauge::new(dir, Some(LEAST_ROOM))?.statfs()?.available == 0 {
+            return Err(FsError::new(ErrorKind::NoSpace, op).on(named(dir)));
+        }
         let db = DB::open(options, dir).map_err(|error| fail(op, dir, &error))?;
         let mut write_options = WriteOptions::new();
         write_options.set_sync(false);
@@ -79,7 +90,7 @@ impl RocksKv {
             retried: Mutex::new(Instant::now()),
             poisoned: AtomicBool::new(false),
             synced: AtomicU64::new(0),
-            syncing: Mutex::new(()),
+            logs: Mutex::new(Logs::new(dir)),
         };
         kv.sync()?;
         Ok(kv)
@@ -94,12 +105,18 @@ impl RocksKv {
         Ok(())
     }
 
-    /// Turns a failed write or sync into its error, and takes the store out of service unless
-    /// the disk is merely full.
+    /// Turns a failed write into its error, and takes the store out of service unless the disk is
+    /// merely full.
     fn refuse(&self, error: FsError) -> FsError {
         if error.kind == ErrorKind::NoSpace {
             self.full.store(true, Ordering::Release);
-        } else if !self.poisoned.swap(true, Ordering::AcqRel) {
+            return error;
+        }
+        self.poison(error)
+    }
+
+    fn poison(&self, error: FsError) -> FsError {
+        if !self.poisoned.swap(true, Ordering::AcqRel) {
             tracing::error!(%error, "key-value store takes no more writes");
         }
         error
@@ -219,24 +236,15 @@ impl Kv for RocksKv {
     fn sync(&self) -> Result<u64> {
         self.admit("sync log")?;
         let wanted = self.db("sync log")?.latest_sequence_number();
-        let _turn = self.syncing.lock();
+        let mut logs = self.logs.lock();
         let done = self.synced.load(Ordering::Acquire);
         if done >= wanted && done > 0 {
             return Ok(done);
         }
-        // The log that could not be extended takes no sync either.
-        if self.full.load(Ordering::Acquire) {
-            return Err(self.still_full("sync log"));
-        }
-        let db = self.db("sync log")?;
-        let covered = db.latest_sequence_number();
-        match db.flush_wal(true) {
-            Ok(()) => {
-                self.synced.store(covered, Ordering::Release);
-                Ok(covered)
-            }
-            Err(error) => Err(self.refuse(fail("sync log", &self.dir, &error))),
-        }
+        let covered = self.db("sync log")?.latest_sequence_number();
+        logs.sync().map_err(|error| self.poison(error))?;
+        self.synced.store(covered, Ordering::Release);
+        Ok(covered)
     }
 
     fn checkpoint(&self, dir: &Path) -> Result<()> {
@@ -304,7 +312,7 @@ impl Removed {
     fn new(path: PathBuf) -> Result<Removed> {
         match std::fs::remove_dir_all(&path) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                Err(crate::files::fail("remove", &path, &error))
+                Err(files::fail("remove", &path, &error))
             }
             _ => Ok(Removed(path)),
         }

@@ -27,8 +27,8 @@ struct Shared {
     cache: Cache,
 }
 
-/// Above every level of messages.
-const NO_INFO_LOG: i32 = 6;
+/// Level of the info log's first lines, written at opening, and of nothing else.
+const HEADERS_ONLY: i32 = 5;
 const CACHE_BYTES: usize = 256 << 20;
 
 fn shared() -> Result<&'static Shared> {
@@ -73,9 +73,9 @@ fn options_with(profile: Profile, cache: &Cache) -> Result<Options> {
     options.set_wal_recovery_mode(DBRecoveryMode::TolerateCorruptedTailRecords);
     options.set_paranoid_checks(true);
     options.set_bytes_per_sync(1 << 20);
-    // No info log: a RocksDB with assertions (Debian's) aborts the process when it cannot write it
-    // because the disk is full. Errors come back from the calls anyway.
-    options.set_info_log_level(NO_INFO_LOG);
+    // Almost no info log: a RocksDB with assertions (Debian's) aborts the process when it cannot
+    // write it because the disk is full. Errors come back from the calls anyway.
+    options.set_info_log_level(HEADERS_ONLY);
     options.set_keep_log_file_num(1);
     options.set_stats_dump_period_sec(0);
     options.set_stats_persist_period_sec(0);
@@ -90,9 +90,6 @@ pub fn fail(op: &'static str, dir: &Path, error: &weft_rocksdb::Error) -> FsErro
         weft_rocksdb::ErrorKind::Corruption => ErrorKind::Corrupt,
         weft_rocksdb::ErrorKind::InvalidArgument => ErrorKind::Corrupt,
         _ if text.contains("No space left on device") => ErrorKind::NoSpace,
-        // What a sync says between a write that failed and the report of its error. Had that
-        // write met anything worse than a full disk, it takes the store out of service itself.
-        _ if text.contains("Writer has previous error") => ErrorKind::NoSpace,
         weft_rocksdb::ErrorKind::IOError if text.contains("/LOCK") => ErrorKind::Busy,
         weft_rocksdb::ErrorKind::IOError if text.contains("lock hold by") => ErrorKind::Busy,
         _ => ErrorKind::Io,

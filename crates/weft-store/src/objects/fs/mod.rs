@@ -176,7 +176,10 @@ impl Core {
         let Err(error) = &result else { return result };
         match error.kind {
             // Met before anything was changed.
-            ErrorKind::Checksum | ErrorKind::NotSupported | ErrorKind::FileTooBig => {}
+            ErrorKind::Checksum
+            | ErrorKind::NotSupported
+            | ErrorKind::FileTooBig
+            | ErrorKind::Invalid => {}
             ErrorKind::Io if error.op.starts_with("read") => {}
             ErrorKind::NoSpace => {
                 if let Err(error) = object.back_out(size, offset, end) {

@@ -398,9 +398,17 @@ mod native {
     use std::os::unix::fs::FileExt;
 
     fn fallocate(file: &File, mode: i32, offset: u64, len: u64) -> Result<()> {
-        // SAFETY: plain system call on a descriptor that is open for the time of the borrow.
-        let result = unsafe { libc::fallocate(file.as_raw_fd(), mode, offset as i64, len as i64) };
-        if result == 0 { Ok(()) } else { Err(Error::last_os_error()) }
+        loop {
+            let (fd, offset, len) = (file.as_raw_fd(), offset as i64, len as i64);
+            // SAFETY: plain system call on a descriptor that is open for the time of the borrow.
+            if unsafe { libc::fallocate(fd, mode, offset, len) } == 0 {
+                return Ok(());
+            }
+            let error = Error::last_os_error();
+            if error.kind() != std::io::ErrorKind::Interrupted {
+                return Err(error);
+            }
+        }
     }
 
     pub fn allocate(file: &File, offset: u64, len: u64, keep_size: bool) -> Result<()> {

@@ -150,7 +150,7 @@ pub(super) fn run(core: &Core, stop: &Stop, period: Duration) {
             return;
         }
         drop(stopped);
-        let mut result = core.marks.flush();
+        let mut result = core.fatal(core.marks.flush());
         if Instant::now() >= next {
             result = result.and_then(|()| core.round());
             next = Instant::now() + period;

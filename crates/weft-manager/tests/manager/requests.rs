@@ -1,8 +1,6 @@
 //! The manager over a store in memory: what it answers, and what restarts and crashes leave.
 
-mod common;
-
-use common::{Clock, ask, beat, info, open};
+use crate::common::{Clock, ask, beat, info, open};
 use rand::{Rng, SeedableRng, rngs::SmallRng};
 use std::sync::Arc;
 use weft_model::map::TargetState;

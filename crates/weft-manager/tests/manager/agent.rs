@@ -1,9 +1,8 @@
 //! Agents, a manager and metrics in one process, wired as a server process wires them.
 
-mod common;
-
-use common::{Clock, open};
+use crate::common::{Clock, open};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 use weft_manager::{NodeAgent, Served};
 use weft_model::map::{Space, TargetState};
@@ -62,6 +61,24 @@ fn a_target_that_cannot_tell_its_space_gets_nothing_placed() {
     let targets = vec![Served { id: OST0, uuid: "u".into(), space }];
     NodeAgent::new("n", vec![], targets, router.clone(), registry).beat().unwrap();
     assert_eq!(router.map().target(OST0).unwrap().space.free, 0);
+}
+
+#[test]
+fn a_metadata_server_learns_who_has_room_without_a_new_epoch() {
+    let clock = Arc::new(Clock::default());
+    let (registry, router) = process(&clock);
+    registry.add(TargetId::MGT, Arc::new(open(&Arc::new(MemKv::new()), &clock)));
+    let free = Arc::new(AtomicU64::new(5));
+    let told = free.clone();
+    let space = move || Ok(Space { free: told.load(Relaxed), ..Space::default() });
+    let mdt = Served { id: TargetId::mdt(0), uuid: "m".into(), space: Box::new(space) };
+    let agent = NodeAgent::new("n", vec![], vec![mdt], router.clone(), registry);
+    agent.beat().unwrap();
+    free.store(3, Relaxed);
+    clock.advance(2.0);
+    agent.beat().unwrap();
+    let map = router.map();
+    assert_eq!((map.targets[0].space.free, map.epoch), (3, Epoch(2)));
 }
 
 #[test]

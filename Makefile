@@ -1,0 +1,33 @@
+# Two commands do everything: `make run` and `make test`. See README.md.
+SHELL := /bin/bash
+CARGO_TARGET_DIR ?= $(HOME)/.cache/weft/target
+export CARGO_TARGET_DIR
+export PATH := $(HOME)/.cargo/bin:$(PATH)
+WEFT := $(CARGO_TARGET_DIR)/release/weft
+
+.PHONY: run test build setup stop suites bench fuzz fix
+
+run: build ## install what is missing, build, start a file system, mount it, run a real job on it
+	@scripts/demo $(WEFT)
+
+test: setup ## everything that has to pass before a change lands
+	@scripts/test
+
+build: setup
+	@echo "==> building (two to four minutes from nothing)"
+	@cargo build --release --locked --workspace --bins
+
+setup:
+	@scripts/setup
+
+stop: ## stop what `make run` has started
+	@$(WEFT) dev down
+
+suites: build ## the long runs: fsx, fio, databases, git, builds (an hour or more)
+	@scripts/suites
+
+bench: build ## measure against the local file system and the null file system
+	@scripts/bench
+
+fix: ## what `make test` only checks
+	@cargo fmt --all

@@ -1,0 +1,11 @@
+//! Mounts: made, noted where commands find them, and ended.
+
+mod book;
+mod live;
+mod options;
+mod table;
+
+pub use book::{Record, all as recorded};
+pub use live::LiveMount;
+pub use options::MountOptions;
+pub use table::{Mounted, find_mounted, unmount, wait_until_answering};

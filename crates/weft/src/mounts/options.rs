@@ -1,0 +1,112 @@
+//! The list behind `mount -o`.
+
+use crate::outcome::Usage;
+use std::path::PathBuf;
+use std::time::Duration;
+use weft_client::Policy;
+use weft_fuse::door::DoorConfig;
+use weft_model::units::{parse_duration, parse_size};
+
+/// Soft mounts wait this long unless told otherwise.
+const DEFAULT_TIMEO: Duration = Duration::from_secs(30);
+/// What mount(8) passes on that means nothing here, or is the default.
+const IGNORED: &[&str] =
+    &["rw", "defaults", "auto", "noauto", "user", "users", "nofail", "_netdev", "async", "atime",
+      "noatime", "relatime", "diratime", "nodiratime"];
+
+/// What a mount is told.
+#[derive(Clone, Debug)]
+pub struct MountOptions {
+    /// How long operations wait for servers.
+    pub policy: Policy,
+    /// File with the cluster's key or that of clients.
+    pub key: Option<PathBuf>,
+    /// Name of the volume.
+    pub volume: String,
+    /// Stay in the foreground.
+    pub foreground: bool,
+    /// Where a mount in the background writes its log.
+    pub log: Option<PathBuf>,
+    /// The kernel's side.
+    pub door: DoorConfig,
+}
+
+impl MountOptions {
+    /// Reads the list.
+    ///
+    /// # Errors
+    /// [`Usage`], naming the option.
+    pub fn parse(list: &str) -> Result<MountOptions, Usage> {
+        let mut options = MountOptions {
+            policy: Policy::Hard,
+            key: None,
+            volume: String::new(),
+            foreground: false,
+            log: None,
+            door: DoorConfig::default(),
+        };
+        // Others are kept out unless root mounts, or is asked to let them in.
+        options.door.options.allow_other = rustix::process::geteuid().is_root();
+        let (mut soft, mut timeo) = (false, DEFAULT_TIMEO);
+        for option in list.split(',').map(str::trim).filter(|option| !option.is_empty()) {
+            let (name, value) = option.split_once('=').unwrap_or((option, ""));
+            let bad = |why: String| Usage(format!("mount option {option:?}: {why}"));
+            match name {
+                "hard" => soft = false,
+                "soft" => soft = true,
+                "timeo" => timeo = parse_duration(value).map_err(bad)?,
+                "key" => options.key = Some(value.into()),
+                "volume" => options.volume = value.to_string(),
+                "log" => options.log = Some(value.into()),
+                "foreground" => options.foreground = true,
+                _ => options.set_door(name, value).map_err(bad)?,
+            }
+        }
+        if soft {
+            options.policy = Policy::Soft(timeo);
+        }
+        Ok(options)
+    }
+
+    fn set_door(&mut self, name: &str, value: &str) -> Result<(), String> {
+        let door = &mut self.door;
+        match name {
+            "ro" => door.options.read_only = true,
+            "allow_other" => door.options.allow_other = true,
+            "private" => door.options.allow_other = false,
+            "suid" => door.options.nosuid = false,
+            "nosuid" => door.options.nosuid = true,
+            "dev" => door.options.nodev = false,
+            "nodev" => door.options.nodev = true,
+            "exec" => door.options.noexec = false,
+            "noexec" => door.options.noexec = true,
+            "entry_timeout" => door.entry_ttl = parse_duration(value)?,
+            "attr_timeout" => door.attr_ttl = parse_duration(value)?,
+            "cached" => door.direct_io = false,
+            "max_request" => {
+                let bytes = parse_size(value)?;
+                door.max_request = u32::try_from(bytes).map_err(|_| "too large".to_string())?;
+            }
+            other if IGNORED.contains(&other) || other.starts_with("x-") => {}
+            _ => return Err("unknown; see weft mount --help".into()),
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_what_mount_passes() {
+        let options = MountOptions::parse("rw,soft,timeo=5s,key=/k,ro,x-systemd.automount").unwrap();
+        assert_eq!(options.policy, Policy::Soft(Duration::from_secs(5)));
+        assert_eq!(options.key, Some("/k".into()));
+        assert!(options.door.options.read_only);
+        assert_eq!(MountOptions::parse("").unwrap().policy, Policy::Hard);
+        for bad in ["soft,timeo=never", "bananas", "max_request=8G"] {
+            assert!(MountOptions::parse(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! A cluster in this process, on targets in a temporary directory, and mounts of it.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use tempfile::TempDir;
+use weft_client::{Client, ClientConfig};
+use weft_fuse::door::{self, DoorConfig, Mounted};
+use weft_manager::{Manager, NodeAgent, Served};
+use weft_mds::{Mds, Parts};
+use weft_model::map::Space;
+use weft_model::{ClientId, Env, TargetId, Timespec};
+use weft_oss::Oss;
+use weft_rpc::channel::Identity;
+use weft_rpc::registry::Registry;
+use weft_rpc::router::Patience;
+use weft_rpc::{Role, Router};
+use weft_store::superblock::Uuid;
+use weft_store::target::{FormatParams, OpenParams, Target};
+
+const OSTS: u16 = 4;
+const MDT: TargetId = TargetId::mdt(0);
+/// Between two steps of the background work of the MDT.
+const TICK: Duration = Duration::from_millis(200);
+
+struct Clock(Instant);
+
+impl Env for Clock {
+    fn now(&self) -> Timespec {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+        Timespec::from_nanos(since.as_nanos() as i128)
+    }
+    fn monotonic(&self) -> Duration {
+        self.0.elapsed()
+    }
+    fn sleep(&self, duration: Duration) {
+        std::thread::sleep(duration);
+    }
+    fn random(&self) -> u64 {
+        self.0.elapsed().as_nanos() as u64
+    }
+}
+
+/// The servers. Dropped after all mounts.
+pub struct Cluster {
+    registry: Arc<Registry>,
+    env: Arc<dyn Env>,
+    ended: Arc<AtomicBool>,
+    ticker: Option<JoinHandle<()>>,
+    _stores: TempDir,
+}
+
+fn open_target(top: &Path, cluster: Uuid, id: TargetId) -> Arc<Target> {
+    let dir = top.join(id.to_string());
+    let params = FormatParams { cluster, target: id, created: 0, force: false };
+    Target::format(&dir, &params).unwrap();
+    Arc::new(Target::open(&dir, &OpenParams::default()).unwrap())
+}
+
+fn space_of(target: &Target) -> Space {
+    let space = target.space().unwrap();
+    Space {
+        total: space.total,
+        free: space.free,
+        inodes: space.inodes,
+        inodes_free: space.inodes_free,
+    }
+}
+
+impl Cluster {
+    pub fn start() -> Cluster {
+        let stores = tempfile::tempdir().unwrap();
+        let env: Arc<dyn Env> = Arc::new(Clock(Instant::now()));
+        let registry = Arc::new(Registry::default());
+        let id = Uuid::random().unwrap();
+        let open = |target| open_target(stores.path(), id, target);
+        let settings = weft_manager::Settings::default();
+        let book = open(TargetId::MGT).kv().clone();
+        registry.add(TargetId::MGT, Arc::new(Manager::open(book, env.clone(), settings).unwrap()));
+        let identity = Identity {
+            role: Role::Server,
+            client: ClientId(ClientId::SERVER_BASE),
+            name: "test".into(),
+            key: None,
+        };
+        let router = Arc::new(Router::new(identity, vec![], Some(registry.clone()), env.clone()));
+        let mut served = Vec::new();
+        let mut serve = |target: &Arc<Target>| {
+            let target = target.clone();
+            let (id, uuid) = (target.id(), target.superblock().uuid.to_string());
+            served.push(Served { id, uuid, space: Box::new(move || Ok(space_of(&target))) });
+        };
+        for index in 0..OSTS {
+            let target = open(TargetId::ost(index));
+            let settings = weft_oss::Settings::default();
+            let oss = Oss::new(target.id(), target.objects().unwrap(), env.clone(), settings);
+            registry.add(target.id(), Arc::new(oss));
+            serve(&target);
+        }
+        let target = open(MDT);
+        serve(&target);
+        NodeAgent::new("n1", vec![], served, router.clone(), registry.clone())
+            .announce(&Patience::of(Duration::from_secs(5)))
+            .unwrap();
+        let kv = target.kv().clone();
+        let space = Box::new(move || space_of(&target));
+        let parts = Parts { kv, router, env: env.clone(), space };
+        let mds = Arc::new(Mds::open(MDT, 1, parts, weft_mds::Settings::default()).unwrap());
+        registry.add(MDT, mds.clone());
+        let ended = Arc::new(AtomicBool::new(false));
+        let stop = ended.clone();
+        let ticker = std::thread::spawn(move || {
+            while !stop.load(Relaxed) {
+                mds.tick();
+                std::thread::sleep(TICK);
+            }
+        });
+        Cluster { registry, env, ended, ticker: Some(ticker), _stores: stores }
+    }
+
+    /// Mounts in a temporary directory.
+    pub fn mount(&self) -> Mount {
+        self.mount_with(DoorConfig::default())
+    }
+
+    pub fn mount_with(&self, config: DoorConfig) -> Mount {
+        let directory = tempfile::tempdir().unwrap();
+        let (client, mounted) = self.mount_on(directory.path(), config);
+        Mount { client, mounted, directory }
+    }
+
+    pub fn mount_on(&self, path: &Path, config: DoorConfig) -> (Arc<Client>, Mounted) {
+        let registry = Some(self.registry.clone());
+        let client = Client::mount(ClientConfig::default(), registry, self.env.clone()).unwrap();
+        let mounted = door::mount(client.clone(), path, config).unwrap();
+        (client, mounted)
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        self.ended.store(true, Relaxed);
+        self.ticker.take().map(JoinHandle::join);
+    }
+}
+
+/// A mount, gone when dropped, whatever the test did.
+pub struct Mount {
+    client: Arc<Client>,
+    mounted: Mounted,
+    directory: TempDir,
+}
+
+impl Mount {
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    pub fn client(&self) -> &Client {
+        &self.client
+    }
+}
+
+impl Drop for Mount {
+    fn drop(&mut self) {
+        if let Err(error) = self.mounted.unmount() {
+            // Callers that hang are threads of this very process: only this frees them.
+            let mount = self.mounted.mount().unwrap();
+            eprintln!("plain unmount: {error}; aborting: {:?}", mount.abort());
+            let _ = mount.unmount(true);
+        }
+        if let Err(error) = self.client.unmount() {
+            eprintln!("client unmount: {error}");
+        }
+    }
+}
