@@ -17,7 +17,8 @@ pub fn replace(path: &Path, bytes: &[u8], mode: u32) -> anyhow::Result<()> {
     let temporary = PathBuf::from(temporary);
     let write = || -> std::io::Result<()> {
         let mut options = OpenOptions::new();
-        let mut file = options.write(true).create(true).truncate(true).mode(mode).open(&temporary)?;
+        let mut file =
+            options.write(true).create(true).truncate(true).mode(mode).open(&temporary)?;
         file.write_all(bytes)?;
         file.sync_all()?;
         fs::rename(&temporary, path)

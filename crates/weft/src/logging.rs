@@ -14,6 +14,16 @@ pub enum LogForm {
     Json,
 }
 
+impl LogForm {
+    /// As on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            LogForm::Text => "text",
+            LogForm::Json => "json",
+        }
+    }
+}
+
 /// Starts logging. `WEFT_LOG` (as `info`, `weft_mds=debug`) overrides `level`.
 pub fn start(form: LogForm, level: &str) {
     let filter = EnvFilter::try_from_env("WEFT_LOG").unwrap_or_else(|_| EnvFilter::new(level));

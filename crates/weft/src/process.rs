@@ -3,10 +3,13 @@
 use anyhow::{Context, bail};
 use rustix::process::{Pid, Resource, Rlimit, Signal};
 use serde::{Deserialize, Serialize};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, OpenOptions};
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -32,7 +35,8 @@ pub struct ProcessId {
 impl ProcessId {
     /// This process.
     pub fn own() -> ProcessId {
-        ProcessId::of(std::process::id()).unwrap_or(ProcessId { pid: std::process::id(), started: 0 })
+        ProcessId::of(std::process::id())
+            .unwrap_or(ProcessId { pid: std::process::id(), started: 0 })
     }
 
     /// The process that has the number now; none when there is none or it is a zombie.
@@ -88,7 +92,11 @@ impl ProcessId {
 ///
 /// # Errors
 /// When it ends or says nothing within `patience`; with the last lines of its log.
-pub fn start_in_background(args: &[OsString], log: &Path, patience: Duration) -> anyhow::Result<()> {
+pub fn start_in_background(
+    args: &[OsString],
+    log: &Path,
+    patience: Duration,
+) -> anyhow::Result<()> {
     let log_file = OpenOptions::new().create(true).append(true).mode(0o640).open(log);
     let log_file = log_file.with_context(|| format!("cannot open log file={}", log.display()))?;
     let from = log_file.metadata().map_or(0, |meta| meta.len());
@@ -136,10 +144,24 @@ fn tail(log: &Path, from: u64) -> String {
     last.iter().map(|line| format!("\n  {line}")).collect()
 }
 
-/// Tells whoever started this process in the background that it can be used.
+/// Tells whoever started this process that it can be used: on standard output, and systemd.
 pub fn say_ready() {
     // Nobody listens when it was started by hand and its output goes nowhere.
     let _ = crate::output::put(&format!("{READY}\n"));
+    if let Some(socket) = std::env::var_os("NOTIFY_SOCKET")
+        && let Err(error) = notify_systemd(&socket)
+    {
+        tracing::warn!(%error, socket = ?socket, "cannot tell systemd that the service is ready");
+    }
+}
+
+/// The protocol of sd_notify(3).
+fn notify_systemd(socket: &OsStr) -> std::io::Result<()> {
+    let address = match socket.as_bytes() {
+        [b'@', name @ ..] => SocketAddr::from_abstract_name(name)?,
+        _ => SocketAddr::from_pathname(socket)?,
+    };
+    UnixDatagram::unbound()?.send_to_addr(b"READY=1", &address).map(drop)
 }
 
 /// Makes this process independent of the terminal it was started from.

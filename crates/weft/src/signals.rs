@@ -5,7 +5,7 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 use signal_hook::iterator::Signals;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 /// Exit code after a second signal, which ends the process at once.
@@ -57,9 +57,9 @@ impl Events {
         self.sender.clone()
     }
 
-    /// Whether a signal has come; asked by whatever waits before [`Self::next`] does.
-    pub fn is_stopping(&self) -> bool {
-        self.stopping.load(Ordering::SeqCst)
+    /// Whether a signal has come, for whatever waits before [`Self::next`] does.
+    pub fn stopping(&self) -> Arc<AtomicBool> {
+        self.stopping.clone()
     }
 
     /// Waits for the next event.

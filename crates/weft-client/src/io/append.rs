@@ -6,6 +6,9 @@ use weft_model::{ErrorKind, FsError, Layout, Result};
 use weft_rpc::pb::mds;
 use weft_rpc::router::Patience;
 
+/// Truncations by others that one append puts up with.
+const MAX_GLIMPSES: usize = 100;
+
 impl Client {
     /// Reserves room at the end of the file and writes there.
     pub(crate) fn append(
@@ -29,24 +32,24 @@ impl Client {
             let observed = state.unreported.end_at(size_epoch);
             mds::Append { fid: fid.0, len, observed, glimpsed: false, size_epoch }
         };
-        let first = self.ask(fid, request, patience)?;
-        file.inode.state().learn_epoch(first.size_epoch);
-        if !first.glimpse {
-            return Ok(first.offset);
+        let mut reply = self.ask(fid, request, patience)?;
+        // Another round only if somebody cuts the file between the look at its objects and the request.
+        for _ in 0..MAX_GLIMPSES {
+            file.inode.state().learn_epoch(reply.size_epoch);
+            if !reply.glimpse {
+                return Ok(reply.offset);
+            }
+            let layout = match reply.layout {
+                Some(layout) => &Layout::try_from(layout)?,
+                None => &*file.layout(),
+            };
+            let observed = self.glimpse(fid, layout, patience)?.size;
+            let size_epoch = reply.size_epoch;
+            let again = mds::Append { observed, glimpsed: true, size_epoch, ..request };
+            reply = self.ask(fid, again, patience)?;
         }
-        let layout = match first.layout {
-            Some(layout) => &Layout::try_from(layout)?,
-            None => &*file.layout(),
-        };
-        let seen = self.glimpse(fid, layout, patience)?.size;
-        let request =
-            mds::Append { observed: seen, glimpsed: true, size_epoch: first.size_epoch, ..request };
-        let second = self.ask(fid, request, patience)?;
-        if second.glimpse {
-            return Err(FsError::new(ErrorKind::Protocol, "append")
-                .on(format_args!("fid={fid}"))
-                .because("the MDT asks for the size again"));
-        }
-        Ok(second.offset)
+        Err(FsError::new(ErrorKind::Busy, "append")
+            .on(format_args!("fid={fid}"))
+            .because("the file is being truncated over and over"))
     }
 }

@@ -62,7 +62,8 @@ pub fn plan(
     let inode = txn.inode(fid)?;
     // With other writers only the objects know the end, and so after somebody else's truncation.
     let stale = request.size_epoch != inode.size_epoch;
-    if (inode.written_by_others(info.client.0) || stale) && !request.glimpsed {
+    let shared = inode.written_by_others(info.client.0);
+    if stale || shared && !request.glimpsed {
         return Ok(AppendReply {
             offset: 0,
             glimpse: true,

@@ -40,9 +40,10 @@ pub fn apply(
             inode.size = inode.size.max(observed);
         }
         inode.touch_written(mtime.into());
-        if let Some(blocks) = written.blocks {
-            inode.blocks = blocks;
-        }
+    }
+    if let Some(blocks) = written.blocks.filter(|&blocks| blocks != inode.blocks) {
+        dirty = true;
+        inode.blocks = blocks;
     }
     if written.kill_suidgid {
         let reduced = cred::drop_suidgid(&inode.attr(Fid(0)));

@@ -1,6 +1,6 @@
 //! A mount in this process.
 
-use super::book::Record;
+use super::book::{Kept, Record};
 use super::options::MountOptions;
 use super::table::find_mounted;
 use crate::process::ProcessId;
@@ -41,7 +41,7 @@ pub struct LiveMount {
     mount: Mount,
     /// Says something, or closes, when the mount has ended.
     ended: Receiver<()>,
-    _record: Record,
+    _record: Kept,
 }
 
 impl LiveMount {
@@ -82,7 +82,7 @@ impl LiveMount {
             }
         };
         let Some(mount) = mounted.mount().cloned() else { bail!("the mount has ended at once") };
-        let record = Record::create(&dir, source.managers, options.key.as_deref(), source.subtree)?;
+        let record = note(&dir, source.managers, options.key.as_deref(), source.subtree)?;
         let (tell, ended) = channel();
         let unmounted = dir.clone();
         std::thread::Builder::new().name("weft-mounted".into()).spawn(move || {
@@ -167,22 +167,19 @@ fn host_name() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
-impl Record {
-    /// For this process.
-    fn create(
-        dir: &Path,
-        managers: &[String],
-        key: Option<&Path>,
-        subtree: &str,
-    ) -> anyhow::Result<Record> {
-        let key = key.map(std::path::absolute).transpose()?;
-        Record {
-            mountpoint: dir.to_path_buf(),
-            process: ProcessId::own(),
-            managers: managers.to_vec(),
-            key,
-            subtree: subtree.to_string(),
-        }
-        .store()
-    }
+/// Notes the mount for commands.
+fn note(
+    dir: &Path,
+    managers: &[String],
+    key: Option<&Path>,
+    subtree: &str,
+) -> anyhow::Result<Kept> {
+    let record = Record {
+        mountpoint: dir.to_path_buf(),
+        process: ProcessId::own(),
+        managers: managers.to_vec(),
+        key: key.map(std::path::absolute).transpose()?,
+        subtree: subtree.to_string(),
+    };
+    record.store()
 }

@@ -6,6 +6,6 @@ mod options;
 mod table;
 
 pub use book::{Record, all as recorded};
-pub use live::LiveMount;
+pub use live::{LiveMount, Source};
 pub use options::MountOptions;
 pub use table::{Mounted, find_mounted, unmount, wait_until_answering};

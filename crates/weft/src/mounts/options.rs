@@ -10,9 +10,22 @@ use weft_model::units::{parse_duration, parse_size};
 /// Soft mounts wait this long unless told otherwise.
 const DEFAULT_TIMEO: Duration = Duration::from_secs(30);
 /// What mount(8) passes on that means nothing here, or is the default.
-const IGNORED: &[&str] =
-    &["rw", "defaults", "auto", "noauto", "user", "users", "nofail", "_netdev", "async", "atime",
-      "noatime", "relatime", "diratime", "nodiratime"];
+const IGNORED: &[&str] = &[
+    "rw",
+    "defaults",
+    "auto",
+    "noauto",
+    "user",
+    "users",
+    "nofail",
+    "_netdev",
+    "async",
+    "atime",
+    "noatime",
+    "relatime",
+    "diratime",
+    "nodiratime",
+];
 
 /// What a mount is told.
 #[derive(Clone, Debug)]
@@ -100,7 +113,8 @@ mod tests {
 
     #[test]
     fn reads_what_mount_passes() {
-        let options = MountOptions::parse("rw,soft,timeo=5s,key=/k,ro,x-systemd.automount").unwrap();
+        let options =
+            MountOptions::parse("rw,soft,timeo=5s,key=/k,ro,x-systemd.automount").unwrap();
         assert_eq!(options.policy, Policy::Soft(Duration::from_secs(5)));
         assert_eq!(options.key, Some("/k".into()));
         assert!(options.door.options.read_only);

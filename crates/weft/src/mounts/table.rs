@@ -4,12 +4,10 @@ use anyhow::{Context, bail};
 use rustix::mount::{UnmountFlags, unmount as unmount_as_root};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::mpsc;
 use std::time::Duration;
-use weft_model::Fid;
 
 /// What is mounted on a directory.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -93,22 +91,20 @@ pub fn unmount(dir: &Path, lazy: bool) -> anyhow::Result<()> {
 /// this one.
 ///
 /// # Errors
-/// When there is no answer within `patience`, or it is not that of a mount.
+/// When there is no answer within `patience`, or nothing of ours is mounted there.
 pub fn wait_until_answering(dir: &Path, patience: Duration) -> anyhow::Result<()> {
+    if !find_mounted(dir)?.is_some_and(|mounted| mounted.is_weft()) {
+        bail!("dir={} is not mounted", dir.display());
+    }
     let (tell, told) = mpsc::channel();
     let asked = dir.to_path_buf();
     std::thread::spawn(move || {
         let space = rustix::fs::statvfs(&asked).map_err(std::io::Error::from);
-        let answer = space.and_then(|_| std::fs::metadata(&asked)).map(|meta| meta.ino());
-        let _ = tell.send(answer);
+        // Nobody listens any more when it took too long.
+        let _ = tell.send(space.and_then(|_| std::fs::metadata(&asked)));
     });
     let named = || format!("the mount on dir={} does not answer", dir.display());
-    let inode = told.recv_timeout(patience).with_context(named)?.with_context(named)?;
-    // The kernel shows its own number for the root of a FUSE mount.
-    let is_root = inode == Fid::ROOT.0 || inode == 1;
-    if !is_root && !find_mounted(dir)?.is_some_and(|mounted| mounted.is_weft()) {
-        bail!("dir={} is not mounted", dir.display());
-    }
+    told.recv_timeout(patience).with_context(named)?.with_context(named)?;
     Ok(())
 }
 

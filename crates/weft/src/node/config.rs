@@ -203,14 +203,19 @@ mod tests {
         let config: NodeConfig = toml::from_str(&text).unwrap();
         config.check().unwrap();
         assert_eq!((config.ost.len(), config.tuning.in_flight.0), (2, 256 << 20));
-        assert!(text.contains("in_flight = \"256MiB\"") && text.contains("lease = \"10s\""), "{text}");
+        assert!(
+            text.contains("in_flight = \"256MiB\"") && text.contains("lease = \"10s\""),
+            "{text}"
+        );
     }
 
     #[test]
     fn unknown_keys_and_nonsense_are_refused() {
         let base = "node = \"a\"\nlisten = [\"127.0.0.1:0\"]\n[manager]\ndir = \"/x\"\n";
         toml::from_str::<NodeConfig>(base).unwrap().check().unwrap();
-        for more in ["[tuning]\nleese = \"1s\"", "[tuning]\nlease = \"soon\"", "[[disk]]\ndir=\"/\""] {
+        for more in
+            ["[tuning]\nleese = \"1s\"", "[tuning]\nlease = \"soon\"", "[[disk]]\ndir=\"/\""]
+        {
             assert!(toml::from_str::<NodeConfig>(&format!("{base}{more}")).is_err(), "{more}");
         }
         let open = base.replace("127.0.0.1", "0.0.0.0");

@@ -78,7 +78,11 @@ impl StateFile {
     }
 
     fn store(&self) -> anyhow::Result<()> {
-        crate::files::replace(&self.path, serde_json::to_string_pretty(&self.state)?.as_bytes(), 0o644)
+        crate::files::replace(
+            &self.path,
+            serde_json::to_string_pretty(&self.state)?.as_bytes(),
+            0o644,
+        )
     }
 }
 

@@ -10,7 +10,7 @@ use weft_store::{Kv, LastStop, ObjectStore, OpenParams, Target};
 
 /// An open target. The process has it alone.
 pub struct OpenTarget {
-    target: Arc<Target>,
+    target: Option<Arc<Target>>,
 }
 
 impl OpenTarget {
@@ -35,22 +35,22 @@ impl OpenTarget {
             tracing::warn!(target_id = %id, dir = %config.dir.display(),
                 "target was not closed in order; it has been looked after");
         }
-        Ok(OpenTarget { target: Arc::new(target) })
+        Ok(OpenTarget { target: Some(Arc::new(target)) })
     }
 
     /// Its name.
     pub fn id(&self) -> TargetId {
-        self.target.superblock().target
+        self.target().superblock().target
     }
 
     /// The cluster it belongs to.
     pub fn cluster(&self) -> String {
-        self.target.superblock().cluster.to_string()
+        self.target().superblock().cluster.to_string()
     }
 
     /// Its key-value store.
     pub fn kv(&self) -> Arc<dyn Kv> {
-        self.target.kv().clone()
+        self.target().kv().clone()
     }
 
     /// Its objects.
@@ -58,12 +58,12 @@ impl OpenTarget {
     /// # Errors
     /// When it is no OST.
     pub fn objects(&self) -> anyhow::Result<Arc<dyn ObjectStore>> {
-        self.target.objects().with_context(|| format!("target={} has no objects", self.id()))
+        self.target().objects().with_context(|| format!("target={} has no objects", self.id()))
     }
 
     /// Tells its space for as long as it is open.
     pub fn space(&self) -> impl Fn() -> Result<Space> + Send + Sync + use<> {
-        let target = Arc::downgrade(&self.target);
+        let target = Arc::downgrade(self.target());
         move || {
             let closed = || FsError::new(ErrorKind::NotReady, "statfs");
             let space = target.upgrade().ok_or_else(closed)?.space()?;
@@ -78,19 +78,27 @@ impl OpenTarget {
 
     /// What the manager is told of it.
     pub fn served(&self) -> Served {
-        let uuid = self.target.superblock().uuid.to_string();
+        let uuid = self.target().superblock().uuid.to_string();
         Served { id: self.id(), uuid, space: Box::new(self.space()) }
     }
 
-    /// Puts everything on stable storage and records that it was closed in order. Call it when the
-    /// target is not served any more; requests still under way are waited for.
-    pub fn close(mut self) {
-        let id = self.id();
-        if !super::wait_for(|| Arc::get_mut(&mut self.target).is_some()) {
+    fn target(&self) -> &Arc<Target> {
+        // It is there until drop.
+        self.target.as_ref().unwrap_or_else(|| unreachable!())
+    }
+}
+
+/// Puts everything on stable storage and records that it was closed in order. By then the target is
+/// not served any more; requests still under way are waited for.
+impl Drop for OpenTarget {
+    fn drop(&mut self) {
+        let Some(target) = self.target.take() else { return };
+        let id = target.superblock().target;
+        if !super::wait_for(|| Arc::strong_count(&target) == 1) {
             tracing::warn!(target_id = %id, "target is still in use and counts as crashed");
             return;
         }
-        match Arc::into_inner(self.target).map(Target::close) {
+        match Arc::into_inner(target).map(Target::close) {
             Some(Err(error)) => tracing::error!(target_id = %id, %error, "target not closed"),
             _ => tracing::debug!(target_id = %id, "target closed"),
         }

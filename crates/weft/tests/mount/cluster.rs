@@ -63,7 +63,7 @@ fn space_of(target: &Target) -> Space {
     let space = target.space().unwrap();
     Space {
         total: space.total,
-        free: space.free,
+        free: space.available,
         inodes: space.inodes,
         inodes_free: space.inodes_free,
     }

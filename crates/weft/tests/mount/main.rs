@@ -4,7 +4,14 @@
 //! one until it is unmounted, for test suites of others (`WEFT_MOUNT_DEV=1`: with set-id and devices).
 #![allow(unsafe_code)] // system calls that std has no words for
 
+mod attrs;
 mod cluster;
+mod data;
+mod dirs;
+mod locks;
+mod names;
+mod sys;
+mod together;
 
 use cluster::Cluster;
 use std::path::Path;

@@ -1,0 +1,104 @@
+//! The command line.
+
+use crate::commands as c;
+use crate::logging::{self, LogForm};
+use crate::outcome::Outcome;
+use crate::output::Form;
+use clap::{Args, Parser, Subcommand};
+use std::ffi::OsString;
+use std::path::Path;
+
+/// Name under which mount(8) calls its helper.
+const MOUNT_HELPER: &str = "mount.weft";
+
+/// Weft, a parallel file system.
+#[derive(Parser)]
+#[command(name = "weft", version, propagate_version = true)]
+#[command(after_help = "Exit codes: 0 done, 1 failed, 2 usage, 3 partly done, 4 unhealthy.")]
+pub struct Cli {
+    #[command(flatten)]
+    global: Global,
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// Options of every command.
+#[derive(Clone, Copy, Args)]
+pub struct Global {
+    /// Form of results.
+    #[arg(long, global = true, value_enum, default_value_t, env = "WEFT_OUTPUT")]
+    pub output: Form,
+    /// Form of log lines; WEFT_LOG filters them (as `debug` or `weft_mds=trace`).
+    #[arg(long, global = true, value_enum, default_value_t, env = "WEFT_LOG_FORM")]
+    pub log: LogForm,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Run a whole cluster in one directory.
+    #[command(subcommand)]
+    Dev(c::dev::Command),
+    /// Run the servers of this node.
+    Server(c::server::Server),
+    /// Mount a file system.
+    Mount(c::mount::Mount),
+    /// Unmount a file system.
+    Umount(c::umount::Umount),
+}
+
+impl Command {
+    /// Commands that serve tell what they do; others only what goes wrong.
+    const fn log_level(&self) -> &'static str {
+        match self {
+            Command::Server(_) | Command::Mount(_) => "info",
+            _ => "warn",
+        }
+    }
+
+    fn run(self, global: Global) -> anyhow::Result<Outcome> {
+        match self {
+            Command::Dev(command) => command.run(global),
+            Command::Server(command) => command.run(),
+            Command::Mount(command) => command.run(global),
+            Command::Umount(command) => command.run(),
+        }
+    }
+}
+
+/// Reads the command line and does what it says.
+///
+/// # Errors
+/// Those of the command. A command line that makes no sense ends the process here.
+pub fn run() -> anyhow::Result<Outcome> {
+    let cli = Cli::parse_from(arguments(std::env::args_os().collect()));
+    logging::start(cli.global.log, cli.command.log_level());
+    cli.command.run(cli.global)
+}
+
+/// As a mount helper the program gets the arguments of `weft mount` only.
+fn arguments(mut arguments: Vec<OsString>) -> Vec<OsString> {
+    let called = arguments.first().and_then(|name| Path::new(name).file_name());
+    if called == Some(MOUNT_HELPER.as_ref()) {
+        arguments[0] = "weft".into();
+        arguments.insert(1, "mount".into());
+    }
+    arguments
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn mount_helpers_are_recognised() {
+        let called = ["/sbin/mount.weft", "host:/", "/mnt", "-o", "rw"].map(OsString::from);
+        let cli = Cli::try_parse_from(arguments(called.to_vec())).unwrap();
+        assert!(matches!(cli.command, Command::Mount(_)));
+    }
+}

@@ -1,0 +1,143 @@
+//! `weft dev up`.
+
+use super::Which;
+use super::home::{ALL, Home};
+use crate::cli::Global;
+use crate::cluster::Device;
+use crate::commands::{mount, server};
+use crate::logging::LogForm;
+use crate::mounts::{self, wait_until_answering};
+use crate::node::{NodeConfig, read_state_files};
+use crate::outcome::{Outcome, Usage};
+use crate::{output, process};
+use anyhow::{Context, bail};
+use clap::Args;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Longest start of a process: RocksDB may have a long log to read.
+const READY_PATIENCE: Duration = Duration::from_secs(120);
+/// Longest wait for the mount's first answer.
+const ANSWER_PATIENCE: Duration = Duration::from_secs(60);
+
+/// Make a cluster in a directory, or start the one that is there again, and mount it.
+#[derive(Args)]
+pub struct Up {
+    #[command(flatten)]
+    which: Which,
+    /// Mount here [default: DIR/mnt, or where it was mounted last].
+    #[arg(long)]
+    mount: Option<PathBuf>,
+    /// Metadata targets.
+    #[arg(long, default_value_t = 1)]
+    mdts: u16,
+    /// Object storage targets; more than there are are added [default: 4, or as many as there are].
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=64))]
+    osts: Option<u16>,
+    /// A process for each server and for the mount, speaking TCP, instead of one for all.
+    #[arg(long)]
+    processes: bool,
+    /// Stay in the foreground, with the log on standard error.
+    #[arg(long, conflicts_with = "processes")]
+    foreground: bool,
+}
+
+impl Up {
+    /// Starts what is not running. The mount answers when this returns.
+    ///
+    /// # Errors
+    /// With the last lines of the log of the process that does not start.
+    pub fn run(self, global: Global) -> anyhow::Result<Outcome> {
+        if self.mdts != 1 {
+            let why = "a namespace has one MDT so far; several come in a later version";
+            return Err(Usage(format!("--mdts {}: {why}", self.mdts)).into());
+        }
+        let mut home = Home::make(&self.which.dir()?, self.osts, self.mount.clone())?;
+        let running: Vec<String> =
+            read_state_files(&home.run_dir())?.into_iter().map(|state| state.name).collect();
+        let is_one = running.iter().any(|name| name == ALL);
+        if is_one && self.processes {
+            bail!("the cluster runs in one process; weft dev down first");
+        }
+        if self.foreground {
+            if !running.is_empty() {
+                bail!("the cluster is running already; weft dev down first");
+            }
+            let config = home.one_process()?;
+            home.write_config(&config)?;
+            println!("mounting on {}; Ctrl-C stops", home.mountpoint().display());
+            drop(home);
+            return server::serve(&config);
+        }
+        let apart = self.processes || (!is_one && !running.is_empty());
+        let started = if apart {
+            start_processes(&mut home, &running, global.log)?
+        } else {
+            start_one(&mut home, is_one, global.log)?
+        };
+        wait_until_answering(home.mountpoint(), ANSWER_PATIENCE)
+            .with_context(|| format!("see the logs in {}", home.log_file("*").display()))?;
+        report(&home, started)?;
+        Ok(Outcome::Done)
+    }
+}
+
+/// Starts everything in one process, unless it runs. Whether something was started.
+fn start_one(home: &mut Home, runs: bool, log: LogForm) -> anyhow::Result<bool> {
+    if runs {
+        return start_mount(home, log);
+    }
+    let config = home.one_process()?;
+    start_server(home, &config, log)?;
+    Ok(true)
+}
+
+/// Starts those servers that do not run, and the mount. Whether something was started.
+fn start_processes(home: &mut Home, running: &[String], log: LogForm) -> anyhow::Result<bool> {
+    let mut started = false;
+    for config in home.processes()? {
+        if !running.contains(&config.node) {
+            start_server(home, &config, log)?;
+            started = true;
+        }
+    }
+    Ok(start_mount(home, log)? || started)
+}
+
+fn start_server(home: &Home, config: &NodeConfig, log: LogForm) -> anyhow::Result<()> {
+    let file = home.write_config(config)?;
+    let args: Vec<OsString> = vec![
+        "server".into(),
+        "--config".into(),
+        file.into(),
+        "--detached".into(),
+        "--log".into(),
+        log.name().into(),
+    ];
+    process::start_in_background(&args, &home.log_file(&config.node), READY_PATIENCE)
+        .with_context(|| format!("cannot start {}", config.node))
+}
+
+/// Mounts by a process of its own, unless a living process has mounted there.
+fn start_mount(home: &Home, log: LogForm) -> anyhow::Result<bool> {
+    if mounts::recorded()?.iter().any(|record| record.is_at(home.mountpoint())) {
+        return Ok(false);
+    }
+    let device = Device { managers: home.addresses()?, subtree: String::new() };
+    let key = home.key_file();
+    mount::start(&device, home.mountpoint(), "", Some(&key), &home.log_file("mount"), log)?;
+    Ok(true)
+}
+
+fn report(home: &Home, started: bool) -> anyhow::Result<()> {
+    let state = if started { "up" } else { "running already" };
+    let dir = home.dir().display();
+    output::put(&format!(
+        "cluster   {state}, in {dir}\nmounted   {}\naddress   {}\nlogs      {dir}/log\n\
+         stop      weft dev down --dir {dir}\n",
+        home.mountpoint().display(),
+        home.addresses()?.join(" "),
+    ))?;
+    Ok(())
+}

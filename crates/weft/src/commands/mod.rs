@@ -1,0 +1,6 @@
+//! One file per command.
+
+pub mod dev;
+pub mod mount;
+pub mod server;
+pub mod umount;

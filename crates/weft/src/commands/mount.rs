@@ -1,0 +1,140 @@
+//! `weft mount HOST[:PORT][/subtree] DIR -o ...`, also as `mount.weft`.
+
+use crate::cli::Global;
+use crate::cluster::Device;
+use crate::env::SystemEnv;
+use crate::logging::LogForm;
+use crate::mounts::{LiveMount, MountOptions, Source, wait_until_answering};
+use crate::outcome::Outcome;
+use crate::process;
+use crate::signals::Events;
+use anyhow::Context;
+use clap::Args;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Longest wait for a mount in the background.
+const READY_PATIENCE: Duration = Duration::from_secs(60);
+/// Longest wait for the first answer of the mount.
+const ANSWER_PATIENCE: Duration = Duration::from_secs(30);
+
+/// Mount a file system on a directory.
+#[derive(Args)]
+#[command(after_help = "\
+Mount options (-o, separated by commas):
+  hard                wait for servers for as long as it takes (default)
+  soft, timeo=30s     fail with ETIMEDOUT after that time
+  key=FILE            the cluster's key, or that of clients
+  ro                  refuse all changes
+  allow_other, private  let other users in, or not (default: in, if root mounts)
+  suid, dev, noexec   as mount(8) has them
+  entry_timeout=0s, attr_timeout=0s  how long the kernel may use names and attributes unasked
+  cached              file data goes through the page cache
+  max_request=1MiB    largest request of the kernel
+  volume=NAME         another than the first volume
+  foreground          stay in the foreground
+  log=FILE            where a mount in the background writes its log")]
+pub struct Mount {
+    /// Managers and what to mount: HOST[:PORT][,HOST[:PORT]...][:][/SUBTREE], or unix:/SOCKET.
+    device: Device,
+    /// The directory to mount on.
+    dir: PathBuf,
+    /// Mount options, separated by commas.
+    #[arg(short, value_name = "LIST", action = clap::ArgAction::Append, value_delimiter = ',')]
+    options: Vec<String>,
+    /// The cluster's key, as `-o key=FILE`.
+    #[arg(long, env = "WEFT_KEY")]
+    key: Option<PathBuf>,
+    /// Stay in the foreground, as `-o foreground`.
+    #[arg(short, long)]
+    foreground: bool,
+    /// Sloppy options, verbose, no mtab: mount(8) passes them on, and they mean nothing here.
+    #[arg(short = 's', short_aliases = ['v', 'n'], action = clap::ArgAction::Count, hide = true)]
+    ignored: u8,
+    /// Leave the terminal; for whoever starts this in the background.
+    #[arg(long, hide = true)]
+    detached: bool,
+}
+
+impl Mount {
+    /// Mounts, and serves the mount in the background or here.
+    ///
+    /// # Errors
+    /// Those of the cluster and the kernel.
+    pub fn run(self, global: Global) -> anyhow::Result<Outcome> {
+        let mut options = MountOptions::parse(&self.options.join(","))?;
+        options.key = options.key.or(self.key.clone());
+        if self.detached {
+            process::leave_terminal();
+        }
+        if self.foreground || options.foreground || self.detached {
+            return serve(&self.device, &self.dir, &options);
+        }
+        let log = options.log.clone().map_or_else(|| default_log(&self.dir), Ok)?;
+        let list = self.options.join(",");
+        start(&self.device, &self.dir, &list, options.key.as_deref(), &log, global.log)?;
+        Ok(Outcome::Done)
+    }
+}
+
+/// Mounts by a process in the background; the mount answers when this returns.
+///
+/// # Errors
+/// With the last lines of the log.
+pub fn start(
+    device: &Device,
+    dir: &Path,
+    options: &str,
+    key: Option<&Path>,
+    log: &Path,
+    form: LogForm,
+) -> anyhow::Result<()> {
+    let dir = std::path::absolute(dir)?;
+    let mut args: Vec<OsString> =
+        vec!["mount".into(), device.to_string().into(), dir.clone().into()];
+    args.extend(["--detached".into(), "--log".into(), form.name().into()]);
+    if !options.is_empty() {
+        args.extend(["-o".into(), options.into()]);
+    }
+    if let Some(key) = key {
+        args.extend(["--key".into(), std::path::absolute(key)?.into()]);
+    }
+    process::start_in_background(&args, log, READY_PATIENCE)
+        .with_context(|| format!("cannot mount {device} on dir={}", dir.display()))?;
+    wait_until_answering(&dir, ANSWER_PATIENCE)
+}
+
+/// Serves the mount until it is unmounted or a signal comes.
+fn serve(device: &Device, dir: &Path, options: &MountOptions) -> anyhow::Result<Outcome> {
+    process::raise_file_limit();
+    let events = Events::watch()?;
+    let source = Source {
+        managers: &device.managers,
+        subtree: &device.subtree,
+        registry: None,
+        env: Arc::new(SystemEnv::new()),
+    };
+    let mount = LiveMount::start(source, dir, options, events.sender())?;
+    process::say_ready();
+    // A signal or the end of the mount: either way it is over.
+    tracing::info!(event = ?events.next(), "stopping");
+    mount.stop();
+    Ok(Outcome::Done)
+}
+
+/// `/var/log/weft` for root, else below `$XDG_STATE_HOME` or `~/.local/state`.
+fn default_log(dir: &Path) -> anyhow::Result<PathBuf> {
+    let logs = if rustix::process::geteuid().is_root() {
+        PathBuf::from("/var/log/weft")
+    } else {
+        let state = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from);
+        let home = || std::env::var_os("HOME").map(|home| Path::new(&home).join(".local/state"));
+        state.or_else(home).context("HOME is not set; use -o log=FILE")?.join("weft")
+    };
+    crate::files::make_dir(&logs)?;
+    let dir = std::path::absolute(dir)?;
+    let name = dir.to_string_lossy().trim_matches('/').replace('/', "-");
+    Ok(logs.join(format!("mount-{name}.log")))
+}
