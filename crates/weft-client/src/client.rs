@@ -51,6 +51,17 @@ impl Client {
             key: config.key.clone(),
         };
         let router = Router::new(identity, config.managers.clone(), registry, env);
+        let client = Client::mount_over(config, router)?;
+        *client.keeper.lock() = Some(Keeper::start(&client)?);
+        Ok(client)
+    }
+
+    /// The same over a router made elsewhere, and without a thread: whoever mounts calls
+    /// [`Client::keep_alive`] all the time.
+    ///
+    /// # Errors
+    /// As [`Client::mount`].
+    pub fn mount_over(config: ClientConfig, router: Router) -> Result<Arc<Client>> {
         let client = Arc::new(Client {
             config,
             router,
@@ -69,7 +80,6 @@ impl Client {
         }
         let root = client.find_root(&ctx)?;
         client.root.get_or_init(|| root);
-        *client.keeper.lock() = Some(Keeper::start(&client)?);
         Ok(client)
     }
 

@@ -73,23 +73,35 @@ impl Drop for Keeper {
 }
 
 fn run(stop: &Stop, client: &Weak<Client>) {
-    let (mut renewed, mut reported) = (None::<Duration>, None::<Duration>);
+    let mut rounds = Rounds::default();
     while !stop.wait() {
         let Some(client) = client.upgrade() else { return };
-        let now = client.env().monotonic();
-        let due = |last: Option<Duration>, interval| last.is_none_or(|at| now >= at + interval);
-        if due(renewed, client.sessions.lease().unwrap_or(DEFAULT_LEASE) / 3) {
-            renewed = Some(now);
-            client.renew();
-        }
-        if due(reported, REPORT_INTERVAL) {
-            reported = Some(now);
-            client.report_all();
-        }
+        client.keep_alive(&mut rounds);
     }
 }
 
+/// When the rounds of the keep-alive were made last.
+#[derive(Debug, Default)]
+pub struct Rounds {
+    renewed: Option<Duration>,
+    reported: Option<Duration>,
+}
+
 impl Client {
+    /// Renews leases and reports writes, whatever is due. To be called every half second or so.
+    pub fn keep_alive(&self, rounds: &mut Rounds) {
+        let now = self.env().monotonic();
+        let due = |last: Option<Duration>, interval| last.is_none_or(|at| now >= at + interval);
+        if due(rounds.renewed, self.sessions.lease().unwrap_or(DEFAULT_LEASE) / 3) {
+            rounds.renewed = Some(now);
+            self.renew();
+        }
+        if due(rounds.reported, REPORT_INTERVAL) {
+            rounds.reported = Some(now);
+            self.report_all();
+        }
+    }
+
     /// Renews every lease. A failure is left to the next round, and to those who use the session.
     fn renew(&self) {
         let patience = Patience::of(ATTEMPT);

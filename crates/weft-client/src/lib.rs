@@ -36,6 +36,7 @@ pub use flags::OpenFlags;
 pub use inode::{OpenFile, OpenInode};
 pub use io::allocate::AllocateMode;
 pub use io::seek::Whence;
+pub use keepalive::Rounds;
 pub use lock::{LockKind, LockRange};
 pub use metrics::{Metrics, Op};
 pub use namespace::dir::{DirEntry, DirHandle};

@@ -7,7 +7,7 @@
 use crate::client::Client;
 use crate::ctx::Ctx;
 use parking_lot::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -26,7 +26,7 @@ const RECLAIM_BATCH: usize = 4096;
 /// The sessions of a mount, by MDT.
 #[derive(Default)]
 pub struct Sessions {
-    by_mdt: Mutex<HashMap<TargetId, Arc<Session>>>,
+    by_mdt: Mutex<BTreeMap<TargetId, Arc<Session>>>,
 }
 
 /// The session with one MDT.

@@ -3,7 +3,7 @@
 
 use crate::record::{self, Garbage, Truncation};
 use crate::{Mds, expiry, keys, ops, truncate};
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use weft_model::{ClientId, Fid, Layout, Result};
 
@@ -34,7 +34,7 @@ fn end_expired(mds: &Mds) -> Result<()> {
 
 /// Finds sizes for marks whose session is gone (an OST was down when it ended).
 fn adopt_abandoned(mds: &Mds) -> Result<()> {
-    let mut clients = HashSet::new();
+    let mut clients = BTreeSet::new();
     let end = [keys::kind::WRITER + 1];
     let mut from = vec![keys::kind::WRITER];
     // One look per client, not one per file.

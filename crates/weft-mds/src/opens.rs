@@ -91,9 +91,12 @@ impl OpenTable {
         self.write_counts.contains_key(&(client, fid))
     }
 
-    /// Handles of a session.
+    /// Handles of a session, in ascending order.
     pub fn of_client(&self, client: ClientId) -> Vec<u64> {
-        self.handles.get(&client).map_or_else(Vec::new, |h| h.keys().copied().collect())
+        let of_client = self.handles.get(&client);
+        let mut handles: Vec<u64> = of_client.into_iter().flat_map(|h| h.keys().copied()).collect();
+        handles.sort_unstable();
+        handles
     }
 
     /// Number of open files.

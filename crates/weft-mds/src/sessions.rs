@@ -124,11 +124,14 @@ impl Sessions {
         self.live.read().values().all(|live| live.present.load(Ordering::Acquire))
     }
 
-    /// Sessions not heard of for longer than `lease`. A client in this process cannot be lost.
+    /// Sessions not heard of for longer than `lease`, in the same order every time. A client in this
+    /// process cannot be lost.
     pub fn expired(&self, now: Duration, lease: Duration) -> Vec<ClientId> {
         let sessions = self.live.read();
         let late = sessions.iter().filter(|(_, l)| !l.record.local && l.idle(now) > lease);
-        late.map(|(&client, _)| client).collect()
+        let mut late: Vec<ClientId> = late.map(|(&client, _)| client).collect();
+        late.sort_unstable();
+        late
     }
 
     /// Number of sessions.

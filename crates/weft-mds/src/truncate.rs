@@ -16,37 +16,38 @@ use crate::ops::{setattr, written};
 use crate::record::{Inode, Truncation};
 use crate::txn::Txn;
 use crate::{keys, namespace, view};
-use parking_lot::{Condvar, Mutex};
+use parking_lot::Mutex;
 use prost::Message as _;
 use std::collections::HashSet;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use weft_model::cred::WRITE;
-use weft_model::{ErrorKind, Fid, FileType, FsError, Layout, Result};
+use weft_model::{Env, ErrorKind, Fid, FileType, FsError, Layout, Result};
 use weft_rpc::CallInfo;
 use weft_rpc::pb::mds::{Entry, SetAttr};
 
 /// Longest wait for another change of the same file's size.
 const PATIENCE: Duration = Duration::from_secs(15);
 
+/// Between two looks whether it has ended.
+const POLL: Duration = Duration::from_millis(1);
+
 /// Files whose size is being changed.
 #[derive(Default)]
-pub struct Busy {
-    files: Mutex<HashSet<Fid>>,
-    left: Condvar,
-}
+pub struct Busy(Mutex<HashSet<Fid>>);
 
 struct Entered<'a>(&'a Busy, Fid);
 
 impl Busy {
-    fn enter(&self, fid: Fid) -> Result<Entered<'_>> {
-        let deadline = Instant::now() + PATIENCE;
-        let mut files = self.files.lock();
-        while !files.insert(fid) {
-            if self.left.wait_until(&mut files, deadline).timed_out() {
+    /// Polls, since whoever is in waits for OSTs anyhow.
+    fn enter(&self, env: &dyn Env, fid: Fid) -> Result<Entered<'_>> {
+        let deadline = env.monotonic() + PATIENCE;
+        while !self.0.lock().insert(fid) {
+            if env.monotonic() >= deadline {
                 return Err(FsError::new(ErrorKind::NotReady, "truncate")
                     .on(format_args!("fid={fid}"))
                     .because("another truncation of the file waits for an OST"));
             }
+            env.sleep(POLL);
         }
         Ok(Entered(self, fid))
     }
@@ -54,8 +55,7 @@ impl Busy {
 
 impl Drop for Entered<'_> {
     fn drop(&mut self) {
-        self.0.files.lock().remove(&self.1);
-        self.0.left.notify_all();
+        self.0.0.lock().remove(&self.1);
     }
 }
 
@@ -76,7 +76,7 @@ pub fn run(mds: &Mds, info: &CallInfo, request: &SetAttr) -> Result<Entry> {
     let fid = Fid(request.fid);
     let size = request.size.unwrap_or(0);
     let observed = written::observe(mds, fid, &request.written)?;
-    let _busy = mds.truncating.enter(fid)?;
+    let _busy = mds.truncating.enter(&*mds.env, fid)?;
     let step =
         mds.committer.transact(mds.env.now(), |txn| begin(txn, info, request, size, observed))?;
     let layout = match step {
@@ -165,7 +165,7 @@ fn resize(
 /// # Errors
 /// When an OST does not answer; the intent stays.
 pub fn redo(mds: &Mds, fid: Fid, intent: Truncation) -> Result<()> {
-    let _busy = mds.truncating.enter(fid)?;
+    let _busy = mds.truncating.enter(&*mds.env, fid)?;
     if let Some(inode) = mds.committer.committed.inode(fid)? {
         let layout: Layout = inode.layout.clone().unwrap_or_default().try_into()?;
         mds.objects.truncate(fid, &layout, intent.size)?;

@@ -13,8 +13,8 @@
 //! **Absent by design.** What requests mean (the servers know), retry policy beyond finding the
 //! target again (the client decides).
 //!
-//! **Start here.** [`message`] for the list of requests, [`service`] for the seam, [`router`] for the
-//! way there.
+//! **Start here.** [`message`] for the list of requests, [`service`] and [`transport`] for the seams,
+//! [`router`] for the way there.
 
 pub mod auth;
 pub mod buffer;
@@ -30,7 +30,9 @@ pub mod router;
 pub mod server;
 pub mod service;
 pub mod slots;
+pub mod sockets;
 pub mod stream;
+pub mod transport;
 
 pub use auth::{ClusterKey, Role};
 pub use call::{Bulk, Call, CallInfo};
@@ -38,6 +40,7 @@ pub use message::{Message, Reply, Request};
 pub use metrics::Metrics;
 pub use router::Router;
 pub use service::Service;
+pub use transport::Transport;
 
 /// The generated message types. The `.proto` files beside this crate document them.
 #[allow(missing_docs, clippy::all)]

@@ -5,22 +5,22 @@
 //! moves, the map is old), the router tries again until the caller's [`Patience`] ends. A modifying
 //! request keeps its slot and number through all tries, so that it happens exactly once.
 
+use crate::auth::Role;
 use crate::call::{Bulk, Call, CallInfo};
 use crate::channel::Identity;
 use crate::message::{Message, Reply, Request};
 use crate::pb::manager;
-use crate::pool::ChannelPool;
 use crate::registry::Registry;
 use crate::slots::SlotPool;
-use parking_lot::{Mutex, RwLock};
-use std::collections::HashMap;
+use crate::sockets::Sockets;
+use crate::transport::Transport;
+use parking_lot::RwLock;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use weft_model::error::Retry;
-use weft_model::{ClientId, ClusterMap, Env, ErrorKind, FsError, NodeId, Result, TargetId, Xid};
+use weft_model::{ClientId, ClusterMap, Env, ErrorKind, FsError, Result, TargetId, Xid};
 
-/// Longest wait for one answer before the connection is given up and made anew.
-const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(20);
 /// First pause between tries; doubles up to [`MAX_PAUSE`].
 const MIN_PAUSE: Duration = Duration::from_millis(2);
 /// Longest pause between tries: what a client adds to the time that a restart takes.
@@ -47,12 +47,12 @@ impl Patience<'_> {
 
 /// The way to every target.
 pub struct Router {
-    identity: RwLock<Arc<Identity>>,
+    role: Role,
+    client: AtomicU64,
     registry: Option<Arc<Registry>>,
+    transport: Arc<dyn Transport>,
     env: Arc<dyn Env>,
-    managers: ChannelPool,
     map: RwLock<Arc<ClusterMap>>,
-    pools: Mutex<HashMap<NodeId, Arc<ChannelPool>>>,
     slots: SlotPool,
 }
 
@@ -65,13 +65,26 @@ impl Router {
         registry: Option<Arc<Registry>>,
         env: Arc<dyn Env>,
     ) -> Router {
+        let (role, client) = (identity.role, identity.client);
+        let router = Router::over(Arc::new(Sockets::new(identity, managers)), role, registry, env);
+        router.client.store(client.0, Ordering::Release);
+        router
+    }
+
+    /// The same over another transport, without a session as yet.
+    pub fn over(
+        transport: Arc<dyn Transport>,
+        role: Role,
+        registry: Option<Arc<Registry>>,
+        env: Arc<dyn Env>,
+    ) -> Router {
         Router {
-            identity: RwLock::new(Arc::new(identity)),
+            role,
+            client: AtomicU64::new(ClientId::NONE.0),
             registry,
+            transport,
             env,
-            managers: ChannelPool::new(managers),
             map: RwLock::default(),
-            pools: Mutex::default(),
             slots: SlotPool::default(),
         }
     }
@@ -83,7 +96,7 @@ impl Router {
 
     /// The session that requests are made in.
     pub fn client(&self) -> ClientId {
-        self.identity.read().client
+        ClientId(self.client.load(Ordering::Acquire))
     }
 
     /// Time and randomness.
@@ -93,22 +106,17 @@ impl Router {
 
     /// From now on requests are made in this session. Open connections are dropped.
     pub fn set_client(&self, client: ClientId) {
-        let mut identity = self.identity.write();
-        *identity = Arc::new(Identity { client, ..identity.as_ref().clone() });
-        drop(identity);
-        self.pools.lock().clear();
+        self.client.store(client.0, Ordering::Release);
+        self.transport.set_client(client);
     }
 
     /// Takes over a map unless it is older than ours. One of the same epoch brings newer figures of
     /// space, which do not count as a change.
     pub fn set_map(&self, map: ClusterMap) {
         let mut current = self.map.write();
-        if map.epoch < current.epoch {
-            return;
+        if map.epoch >= current.epoch {
+            *current = Arc::new(map);
         }
-        let mut pools = self.pools.lock();
-        pools.retain(|&id, pool| map.node(id).is_some_and(|n| n.addresses == pool.addresses()));
-        *current = Arc::new(map);
     }
 
     /// Asks the manager for a newer map.
@@ -177,7 +185,8 @@ impl Router {
                 .map(|call| self.call(call.target, &call.request, call.bulk.reborrow(), patience))
                 .collect();
         }
-        let first = self.together(calls);
+        let infos: Vec<_> = calls.iter().map(|call| self.info(call.target, Xid::NONE)).collect();
+        let first = self.transport.exchange_all(&self.map(), &infos, calls);
         first
             .into_iter()
             .zip(calls)
@@ -194,39 +203,6 @@ impl Router {
                     )
                 }
                 other => other,
-            })
-            .collect()
-    }
-
-    /// Sends everything, then collects the answers.
-    fn together(&self, calls: &mut [Call<'_>]) -> Vec<Result<Reply>> {
-        let identity = self.identity.read().clone();
-        let pools: Vec<_> = calls.iter().map(|call| self.pool(call.target)).collect();
-        let mut sent = Vec::with_capacity(calls.len());
-        for (call, pool) in calls.iter_mut().zip(&pools) {
-            sent.push(pool.as_deref().map_err(FsError::again).and_then(|pool| {
-                let mut borrowed = pool.borrow(ATTEMPT_TIMEOUT)?;
-                let info = self.info(call.target, Xid::NONE);
-                let channel = borrowed.channel(&identity)?;
-                if let Err(error) = channel.send(&info, &call.request, &call.bulk, ATTEMPT_TIMEOUT)
-                {
-                    borrowed.discard();
-                    return Err(error);
-                }
-                Ok(borrowed)
-            }));
-        }
-        sent.into_iter()
-            .zip(calls)
-            .map(|(sent, call)| {
-                let mut borrowed = sent?;
-                let answer = borrowed
-                    .channel(&identity)
-                    .and_then(|channel| channel.receive(call.request.number(), &mut call.bulk));
-                if answer.is_err() {
-                    borrowed.discard();
-                }
-                answer?
             })
             .collect()
     }
@@ -282,50 +258,13 @@ impl Router {
         if let Some(service) = self.registry.as_ref().and_then(|local| local.get(target)) {
             return service.serve(&info, request, bulk.reborrow());
         }
-        if target == TargetId::MGT {
-            return self.exchange(&self.managers, &info, request, bulk);
-        }
-        self.exchange(&*self.pool(target)?, &info, request, bulk)
-    }
-
-    fn exchange(
-        &self,
-        pool: &ChannelPool,
-        info: &CallInfo,
-        request: &Request,
-        bulk: &mut Bulk<'_>,
-    ) -> Result<Reply> {
-        let identity = self.identity.read().clone();
-        let mut borrowed = pool.borrow(ATTEMPT_TIMEOUT)?;
-        let channel = borrowed.channel(&identity)?;
-        let answer = channel
-            .send(info, request, bulk, ATTEMPT_TIMEOUT)
-            .and_then(|()| channel.receive(request.number(), bulk));
-        if answer.is_err() {
-            borrowed.discard();
-        }
-        answer?
-    }
-
-    fn pool(&self, target: TargetId) -> Result<Arc<ChannelPool>> {
-        let map = self.map();
-        let node = map.node_of(target).ok_or_else(|| {
-            FsError::new(ErrorKind::WrongNode, "find target")
-                .on(format_args!("target={target}"))
-                .because("the cluster map does not have it")
-        })?;
-        let mut pools = self.pools.lock();
-        let pool = pools
-            .entry(node.id)
-            .or_insert_with(|| Arc::new(ChannelPool::new(node.addresses.clone())));
-        Ok(pool.clone())
+        self.transport.exchange(&self.map(), &info, request, bulk.reborrow())
     }
 
     fn info(&self, target: TargetId, xid: Xid) -> CallInfo {
-        let identity = self.identity.read();
         CallInfo {
-            role: identity.role,
-            client: identity.client,
+            role: self.role,
+            client: self.client(),
             xid,
             epoch: self.map.read().epoch,
             target,

@@ -4,14 +4,14 @@ use super::OpenInode;
 use crate::flags::OpenFlags;
 use crate::namespace::entry::Known;
 use parking_lot::Mutex;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use weft_model::{Fid, Timespec};
 
 /// The open inodes of a mount, by FID.
 #[derive(Default)]
 pub struct InodeTable {
-    inodes: Mutex<HashMap<Fid, Arc<OpenInode>>>,
+    inodes: Mutex<BTreeMap<Fid, Arc<OpenInode>>>,
 }
 
 impl InodeTable {

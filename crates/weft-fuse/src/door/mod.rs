@@ -44,6 +44,7 @@ use self::lock::Waiters;
 use self::table::Table;
 use crate::kernel::{Config, Mount, MountOptions, Session, Terms, Threads};
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -73,14 +74,17 @@ pub struct DoorConfig {
 }
 
 impl Default for DoorConfig {
+    /// Others are let in when it is root who mounts; anybody else needs the administrator's leave
+    /// for that (`user_allow_other` in `/etc/fuse.conf`).
     fn default() -> DoorConfig {
+        let is_root = std::fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0);
         DoorConfig {
             entry_ttl: Duration::ZERO,
             attr_ttl: Duration::ZERO,
             direct_io: true,
             max_request: 1 << 20,
             threads: Threads { max: MAX_THREADS, ..Threads::default() },
-            options: MountOptions::default(),
+            options: MountOptions { allow_other: is_root, ..MountOptions::default() },
         }
     }
 }

@@ -206,6 +206,14 @@ impl Home {
         })
     }
 
+    /// Whether any of its servers runs.
+    ///
+    /// # Errors
+    /// Those of the run directory.
+    pub fn is_up(&self) -> anyhow::Result<bool> {
+        Ok(!crate::node::read_state_files(&self.run_dir())?.is_empty())
+    }
+
     fn is_running(&self, name: &str) -> anyhow::Result<bool> {
         Ok(crate::node::read_state_files(&self.run_dir())?.iter().any(|state| state.name == name))
     }
