@@ -52,6 +52,8 @@ struct Failure {
     error: FsError,
 }
 
+/// Records that may wait to be written.
+const MAX_LAZY: usize = 4096;
 /// Failures remembered: every waiting thread finds its own long before as many have followed.
 const MAX_FAILURES: usize = 64;
 
@@ -100,6 +102,52 @@ impl Committer {
         answer
     }
 
+    /// Plans a request whose changes a crash may take back without harm, and returns before they are
+    /// written: they go with the next group, or with the next sync. Readers see them at once.
+    ///
+    /// Only for what nobody can tell from its not having happened.
+    ///
+    /// # Errors
+    /// As [`Self::transact`].
+    pub fn transact_lazily<R>(
+        &self,
+        now: Timespec,
+        plan: impl FnOnce(&mut Txn<'_>) -> Result<R>,
+    ) -> Result<R> {
+        if self.durability == Durability::Sync {
+            return self.transact(now, plan);
+        }
+        let mut planner = self.planner.lock();
+        let mut txn = Txn::new(&mut planner, &self.committed, now);
+        let answer = plan(&mut txn);
+        let wait = txn.saw_uncommitted;
+        match &answer {
+            Ok(_) if !txn.is_read_only() && !wait => txn.stage_visibly(),
+            Ok(_) if !txn.is_read_only() => txn.stage(),
+            _ if !wait => return answer,
+            _ => {}
+        }
+        let generation = planner.generation;
+        let full = planner.pending.len() >= MAX_LAZY;
+        drop(planner);
+        if wait || full {
+            self.settle(generation)?;
+        }
+        answer
+    }
+
+    /// Writes what was planned lazily.
+    fn flush(&self) -> Result<()> {
+        let generation = {
+            let planner = self.planner.lock();
+            if planner.pending.is_empty() {
+                return Ok(());
+            }
+            planner.generation
+        };
+        self.settle(generation)
+    }
+
     /// Changes or reads what is kept in memory only.
     pub fn with_planner<R>(&self, action: impl FnOnce(&mut Planner) -> R) -> R {
         action(&mut self.planner.lock())
@@ -135,7 +183,8 @@ impl Committer {
         let mut settled = generation;
         if let Err(error) = written {
             // What was planned meanwhile may rest on what has just failed, so it fails, too.
-            planner.pending = Group::default();
+            group.forget(&self.committed);
+            std::mem::take(&mut planner.pending).forget(&self.committed);
             settled = planner.generation;
             planner.generation += 1;
             let mut failures = self.failures.lock();
@@ -162,6 +211,7 @@ impl Committer {
     /// # Errors
     /// Those of the store; it takes itself out of service after a failed sync.
     pub fn sync(&self) -> Result<()> {
+        self.flush()?;
         let wanted = self.written_lsn.load(Ordering::Acquire);
         if self.synced_lsn.load(Ordering::Acquire) >= wanted {
             return Ok(());

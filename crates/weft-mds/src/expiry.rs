@@ -56,6 +56,29 @@ fn close_handle(mds: &Mds, client: ClientId, handle: u64) -> Result<()> {
 /// # Errors
 /// Those of the store. An OST that does not answer leaves the file marked.
 pub fn adopt_writers(mds: &Mds, client: ClientId) -> Result<()> {
+    for fid in marked(mds, client)? {
+        if let Err(error) = find_size(mds, client, fid) {
+            tracing::warn!(%error, %fid, "size of a dead client's file not known yet");
+        }
+    }
+    Ok(())
+}
+
+/// After a restart: takes away the marks of files that a client has closed, without having written to
+/// them, just before the crash (see [`crate::commit::Committer::transact_lazily`]).
+///
+/// # Errors
+/// When an OST does not answer; the client has to reclaim again.
+pub fn adopt_closed(mds: &Mds, client: ClientId) -> Result<()> {
+    for fid in marked(mds, client)? {
+        if !mds.committer.with_planner(|planner| planner.opens.writes(client, fid)) {
+            find_size(mds, client, fid)?;
+        }
+    }
+    Ok(())
+}
+
+fn marked(mds: &Mds, client: ClientId) -> Result<Vec<Fid>> {
     let prefix = keys::writers(client);
     let mut marked = Vec::new();
     mds.committer.committed.kv.scan(
@@ -66,20 +89,13 @@ pub fn adopt_writers(mds: &Mds, client: ClientId) -> Result<()> {
             ControlFlow::Continue(())
         },
     )?;
-    for fid in marked {
-        let size = match mds.committer.committed.inode(fid)? {
-            Some(inode) => match mds.objects.size(fid, &inode) {
-                Ok(size) => Some(size),
-                Err(error) => {
-                    tracing::warn!(%error, %fid, "size of a dead client's file not known yet");
-                    continue;
-                }
-            },
-            None => None,
-        };
-        adopt(mds, client, fid, size)?;
-    }
-    Ok(())
+    Ok(marked)
+}
+
+fn find_size(mds: &Mds, client: ClientId, fid: Fid) -> Result<()> {
+    let inode = mds.committer.committed.inode(fid)?;
+    let size = inode.map(|inode| mds.objects.size(fid, &inode)).transpose()?;
+    adopt(mds, client, fid, size)
 }
 
 fn adopt(mds: &Mds, client: ClientId, fid: Fid, size: Option<u64>) -> Result<()> {

@@ -7,7 +7,7 @@ use crate::{Mds, keys, ops, truncate};
 use prost::Message as _;
 use std::sync::Arc;
 use weft_model::{ClientId, ErrorKind, Fid, FsError, Result, Xid};
-use weft_rpc::pb::mds;
+use weft_rpc::pb::{Empty, mds};
 use weft_rpc::{Bulk, CallInfo, Reply, Request, Role, Service};
 
 impl Service for Mds {
@@ -111,7 +111,7 @@ impl Mds {
                 let observed = ops::written::observe(self, Fid(r.fid), &r.written)?;
                 transact!(self, info, live, SetAttr, |t| ops::setattr::plan(t, info, r, observed))
             }
-            Q::Close(r) => self.close(info, live, r),
+            Q::Close(r) => self.close(info, r),
             Q::UpdateWritten(r) => {
                 let observed = ops::written::observe(self, Fid(r.fid), &r.written)?;
                 transact!(self, info, live, UpdateWritten, |t| ops::written::plan(t, r, observed))
@@ -121,10 +121,16 @@ impl Mds {
         }
     }
 
-    fn close(&self, info: &CallInfo, live: &Arc<Live>, request: &mds::Close) -> Result<Reply> {
+    fn close(&self, info: &CallInfo, request: &mds::Close) -> Result<Reply> {
         let observed = ops::written::observe(self, Fid(request.fid), &request.written)?;
-        let reply =
-            transact!(self, info, live, Close, |t| ops::close::plan(t, info, request, observed))?;
+        // Where nothing was written, only the writer's mark goes; a crash may bring it back, and it is
+        // looked through then. So that need not be waited for. Repeating either is harmless.
+        let now = self.env.now();
+        let plan = |txn: &mut Txn<'_>| ops::close::plan(txn, info, request, observed);
+        match request.written.as_ref().and_then(|written| written.mtime) {
+            None => self.committer.transact_lazily(now, plan)?,
+            Some(_) => self.committer.transact(now, plan)?,
+        };
         if let Some(owner) = request.flock_owner {
             let unlock = mds::Lock {
                 fid: request.fid,
@@ -136,7 +142,7 @@ impl Mds {
             };
             ops::lock::lock(self, info, &unlock)?;
         }
-        Ok(reply)
+        Ok(Reply::Close(Empty {}))
     }
 
     /// Carries out a plan as one transaction, with its answer if the request may come again.

@@ -38,6 +38,11 @@ impl Group {
         self.inodes.is_empty() && self.dirents.is_empty() && self.raw.is_empty()
     }
 
+    /// Number of records changed.
+    pub fn len(&self) -> usize {
+        self.inodes.len() + self.dirents.len() + self.raw.len()
+    }
+
     /// The batch for the store. Each record is in it once, however many requests changed it.
     pub fn batch(&self) -> Batch {
         let mut batch = Batch::new();
@@ -64,6 +69,18 @@ impl Group {
         }
         for ((dir, name), dirent) in &self.dirents {
             committed.cache.publish_dirent(*dir, name, *dirent);
+        }
+    }
+}
+
+impl Group {
+    /// Lets readers look into the store again: the group was not written.
+    pub fn forget(&self, committed: &Committed) {
+        for fid in self.inodes.keys() {
+            committed.cache.publish_inode(*fid, None);
+        }
+        for (dir, name) in self.dirents.keys() {
+            committed.cache.publish_dirent(*dir, name, None);
         }
     }
 }
@@ -297,6 +314,18 @@ impl<'a> Txn<'a> {
     pub fn is_read_only(&self) -> bool {
         let changes = &self.changes;
         changes.inodes.is_empty() && changes.dirents.is_empty() && changes.raw.is_empty()
+    }
+
+    /// Adds the changes to the pending group, and shows them to readers before they are written. They
+    /// must rest on committed state only.
+    pub fn stage_visibly(self) {
+        for (fid, inode) in &self.changes.inodes {
+            self.committed.cache.publish_inode(*fid, inode.clone());
+        }
+        for ((dir, name), dirent) in &self.changes.dirents {
+            self.committed.cache.publish_dirent(*dir, name, *dirent);
+        }
+        self.stage();
     }
 
     /// Adds the changes to the pending group.

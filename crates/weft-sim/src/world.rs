@@ -6,12 +6,14 @@
 //! of their waits, and these by the seed.
 
 use crate::actor::{self, Unwind};
+use crate::plan::Plan;
 use crate::process::Hosts;
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use rand::{Rng, SeedableRng, rngs::SmallRng};
 use std::fmt::Display;
 use std::panic::resume_unwind;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -23,6 +25,10 @@ pub struct World {
     state: Mutex<State>,
     ended: Condvar,
     tracing: bool,
+    /// What is to go wrong, as long as [`World::faults`] says so.
+    pub plan: Plan,
+    /// Whether anything goes wrong at present.
+    pub faults: AtomicBool,
     /// Server and client processes.
     pub hosts: Mutex<Hosts>,
 }
@@ -47,10 +53,10 @@ struct Actor {
 
 impl World {
     /// The beginning of time. With `tracing` every event is printed.
-    pub fn new(seed: u64, tracing: bool) -> Arc<World> {
+    pub fn new(plan: Plan, tracing: bool) -> Arc<World> {
         let state = State {
             now: Duration::ZERO,
-            rng: SmallRng::seed_from_u64(seed),
+            rng: SmallRng::seed_from_u64(plan.seed),
             actors: Vec::new(),
             running: None,
             threads: Vec::new(),
@@ -59,8 +65,14 @@ impl World {
             events: 0,
             failure: None,
         };
-        let hosts = Mutex::default();
-        Arc::new(World { state: Mutex::new(state), ended: Condvar::new(), tracing, hosts })
+        Arc::new(World {
+            state: Mutex::new(state),
+            ended: Condvar::new(),
+            tracing,
+            plan,
+            faults: AtomicBool::new(false),
+            hosts: Mutex::default(),
+        })
     }
 
     /// Virtual time since the beginning.
@@ -83,6 +95,11 @@ impl World {
     /// True once in `n` times; never when `n` is 0.
     pub fn one_in(&self, n: u64) -> bool {
         n > 0 && self.below(n) == 0
+    }
+
+    /// Whether something that goes wrong once in `n` times goes wrong now.
+    pub fn fault(&self, n: u64) -> bool {
+        self.faults.load(Ordering::Relaxed) && self.one_in(n)
     }
 
     /// Random bits.

@@ -38,12 +38,50 @@ enum Command {
     /// Run a whole cluster in one directory.
     #[command(subcommand)]
     Dev(c::dev::Command),
-    /// Run the servers of this node.
-    Server(c::server::Server),
     /// Mount a file system.
     Mount(c::mount::Mount),
     /// Unmount a file system.
     Umount(c::umount::Umount),
+    /// Show space or inodes of every target.
+    Df(c::df::Df),
+    /// Show the layout of files, and what directories hand down.
+    Getstripe(c::getstripe::GetStripe),
+    /// Set the layout of new files, and what directories hand down.
+    Setstripe(c::setstripe::SetStripe),
+    /// Show everything about files and directories.
+    Stat(c::stat::Stat),
+    /// Print the FIDs of paths.
+    Fid(c::fid::FidOf),
+    /// Print paths of FIDs.
+    Path(c::path::PathOf),
+    /// Show what every target does and what is wrong.
+    Status(c::status::Status),
+    /// Verify all stored data against its checksums.
+    Scrub(c::scrub::Scrub),
+    /// Format, list and drain targets.
+    #[command(subcommand)]
+    Target(c::target::Command),
+    /// List server processes.
+    #[command(subcommand)]
+    Node(c::node::Command),
+    /// List mounts.
+    #[command(subcommand)]
+    Client(c::client::Command),
+    /// List and change pools of OSTs.
+    #[command(subcommand)]
+    Pool(c::pool::Command),
+    /// Make a cluster, and keys for it.
+    #[command(subcommand)]
+    Cluster(c::cluster::Command),
+    /// Run the servers of this node.
+    Server(c::server::Server),
+    /// Check configurations of nodes.
+    #[command(subcommand)]
+    Config(c::config::Command),
+    /// Print the completions of a shell.
+    Completion(c::completion::Completion),
+    /// Write the manual pages.
+    Man(c::man::Man),
 }
 
 impl Command {
@@ -58,9 +96,25 @@ impl Command {
     fn run(self, global: Global) -> anyhow::Result<Outcome> {
         match self {
             Command::Dev(command) => command.run(global),
-            Command::Server(command) => command.run(),
             Command::Mount(command) => command.run(global),
             Command::Umount(command) => command.run(),
+            Command::Df(command) => command.run(global),
+            Command::Getstripe(command) => command.run(global),
+            Command::Setstripe(command) => command.run(),
+            Command::Stat(command) => command.run(global),
+            Command::Fid(command) => command.run(),
+            Command::Path(command) => command.run(),
+            Command::Status(command) => command.run(global),
+            Command::Scrub(command) => command.run(global),
+            Command::Target(command) => command.run(global),
+            Command::Node(command) => command.run(global),
+            Command::Client(command) => command.run(global),
+            Command::Pool(command) => command.run(global),
+            Command::Cluster(command) => command.run(),
+            Command::Server(command) => command.run(),
+            Command::Config(command) => command.run(),
+            Command::Completion(command) => command.run(),
+            Command::Man(command) => command.run(),
         }
     }
 }

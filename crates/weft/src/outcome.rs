@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::process::ExitCode;
-use weft_model::FsError;
 
 /// The end of a command that did not fail.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -61,12 +60,4 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error
         .downcast_ref::<std::io::Error>()
         .is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
-}
-
-/// Shortens the text of an error that will be shown in a table.
-pub fn brief(error: &FsError) -> String {
-    match error.detail.as_str() {
-        "" => error.kind.text().to_string(),
-        detail => format!("{}: {detail}", error.kind.text()),
-    }
 }

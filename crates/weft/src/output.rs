@@ -2,6 +2,7 @@
 
 use clap::ValueEnum;
 use serde::Serialize;
+use serde_json::Value;
 use std::io::{self, Write};
 
 /// Form of results.
@@ -85,9 +86,47 @@ pub fn put(text: &str) -> io::Result<()> {
     out.flush()
 }
 
+/// As YAML; strings are written as in JSON, which YAML understands.
+///
+/// # Errors
+/// When the value has no form as JSON.
+pub fn yaml(value: &impl Serialize) -> serde_json::Result<String> {
+    let mut out = String::new();
+    write_yaml(&serde_json::to_value(value)?, 0, &mut out);
+    Ok(out)
+}
+
+/// Writes a value whose first line continues the current one when it is plain, and which otherwise
+/// stands below, `depth` levels deep.
+fn write_yaml(value: &Value, depth: usize, out: &mut String) {
+    let children: Vec<(String, &Value)> = match value {
+        Value::Array(items) => items.iter().map(|item| ("-".to_string(), item)).collect(),
+        Value::Object(fields) => fields.iter().map(|(k, v)| (format!("{k}:"), v)).collect(),
+        _ => Vec::new(),
+    };
+    if children.is_empty() {
+        return out.push_str(&format!(" {value}\n"));
+    }
+    if depth > 0 {
+        out.push('\n');
+    }
+    for (label, child) in children {
+        out.push_str(&"  ".repeat(depth));
+        out.push_str(&label);
+        write_yaml(child, depth + 1, out);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn yaml_shows_structure_by_indentation() {
+        let value = serde_json::json!([{ "name": "a:b", "list": [1, 2], "none": [] }]);
+        let wanted = "-\n  list:\n    - 1\n    - 2\n  name: \"a:b\"\n  none: []\n";
+        assert_eq!(yaml(&value).unwrap(), wanted);
+    }
 
     #[test]
     fn columns_line_up_and_numbers_stand_right() {

@@ -92,6 +92,7 @@ pub fn reclaim(mds: &Mds, info: &CallInfo, request: &mds::Reclaim) -> Result<Emp
         ops::lock::reclaim(mds, info, lock)?;
     }
     if request.done {
+        expiry::adopt_closed(mds, info.client)?;
         live.present.store(true, Ordering::Release);
         tracing::info!(client = %info.client, "session reclaimed");
         mds.end_recovery_if_complete();

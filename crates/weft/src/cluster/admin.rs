@@ -5,6 +5,7 @@ use crate::env::SystemEnv;
 use crate::keys;
 use anyhow::Context;
 use std::sync::Arc;
+use std::thread::ScopedJoinHandle;
 use std::time::Duration;
 use weft_model::{ClientId, ClusterMap, Env, Result, TargetId};
 use weft_rpc::channel::Identity;
@@ -16,6 +17,8 @@ use weft_rpc::{ClusterKey, Message, Role, Router};
 const MANAGER_PATIENCE: Duration = Duration::from_secs(10);
 /// Longest wait for one server, which may be down.
 const SERVER_PATIENCE: Duration = Duration::from_secs(2);
+/// Longest wait for one part of a scrub.
+const SCRUB_PATIENCE: Duration = Duration::from_secs(60);
 
 /// A cluster, seen by an operator.
 pub struct Admin {
@@ -34,9 +37,9 @@ impl Admin {
         let env: Arc<dyn Env> = Arc::new(SystemEnv::new());
         let router = router(contact.managers.clone(), key.clone(), env.clone());
         let admin = Admin { router, key, env };
-        admin.refresh().with_context(|| {
-            format!("no cluster at manager={}", contact.managers.join(","))
-        })?;
+        admin
+            .refresh()
+            .with_context(|| format!("no cluster at manager={}", contact.managers.join(",")))?;
         Ok(admin)
     }
 
@@ -65,6 +68,14 @@ impl Admin {
         self.router.ask(TargetId::MGT, message, &Patience::of(MANAGER_PATIENCE))
     }
 
+    /// Asks a target to look through part of its data.
+    ///
+    /// # Errors
+    /// Its answer, or why there is none.
+    pub fn ask_long<M: Message>(&self, target: TargetId, message: M) -> Result<M::Reply> {
+        self.router.ask(target, message, &Patience::of(SCRUB_PATIENCE))
+    }
+
     /// Asks a target something that is answered at once.
     ///
     /// # Errors
@@ -73,21 +84,16 @@ impl Admin {
         self.router.ask(target, message, &Patience::of(SERVER_PATIENCE))
     }
 
-    /// Asks each of several targets at the same time; answers come in their order.
-    pub fn ask_each<T: Send>(
-        &self,
-        targets: &[TargetId],
-        ask: impl Fn(TargetId) -> T + Sync,
-    ) -> Vec<T> {
+    /// Asks something of each at the same time; answers come in their order.
+    pub fn ask_each<A: Sync, T: Send>(&self, asked: &[A], ask: impl Fn(&A) -> T + Sync) -> Vec<T> {
         std::thread::scope(|scope| {
             let ask = &ask;
-            let asked: Vec<_> =
-                targets.iter().map(|&target| scope.spawn(move || ask(target))).collect();
-            let join = |thread: std::thread::ScopedJoinHandle<'_, T>| match thread.join() {
+            let threads: Vec<_> = asked.iter().map(|one| scope.spawn(move || ask(one))).collect();
+            let join = |thread: ScopedJoinHandle<'_, T>| match thread.join() {
                 Ok(answer) => answer,
                 Err(panic) => std::panic::resume_unwind(panic),
             };
-            asked.into_iter().map(join).collect()
+            threads.into_iter().map(join).collect()
         })
     }
 

@@ -54,7 +54,8 @@ impl ClusterArgs {
         }
         let Some(dir) = &self.dev else { return Ok(None) };
         let home = Home::look(dir)?;
-        let home = home.with_context(|| format!("no development cluster in dir={}", dir.display()))?;
+        let home =
+            home.with_context(|| format!("no development cluster in dir={}", dir.display()))?;
         dev_contact(&home).map(Some)
     }
 }

@@ -2,6 +2,7 @@
 
 mod admin;
 mod device;
+pub mod figures;
 mod find;
 
 pub use admin::Admin;

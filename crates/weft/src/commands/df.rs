@@ -68,13 +68,13 @@ impl Df {
         };
         let wanted = |target: &&Target| {
             let index = &target.id.index;
-            in_pool.as_ref().is_none_or(|pool| {
-                target.id.kind == TargetKind::Ost && pool.contains(index)
-            })
+            in_pool
+                .as_ref()
+                .is_none_or(|pool| target.id.kind == TargetKind::Ost && pool.contains(index))
         };
         let targets: Vec<&Target> = map.targets.iter().filter(wanted).collect();
         let ids: Vec<TargetId> = targets.iter().map(|target| target.id).collect();
-        let answers = admin.ask_each(&ids, |id| ask_space(&admin, id));
+        let answers = admin.ask_each(&ids, |&id| ask_space(&admin, id));
         let node = |target: &Target| {
             map.node(target.node).map_or_else(|| target.node.to_string(), |node| node.name.clone())
         };

@@ -1,6 +1,48 @@
 //! One file per command.
 
+pub mod client;
+pub mod cluster;
+pub mod completion;
+mod components;
+pub mod config;
 pub mod dev;
+pub mod df;
+pub mod fid;
+pub mod getstripe;
+pub mod man;
 pub mod mount;
+pub mod node;
+pub mod path;
+pub mod pool;
+pub mod scrub;
 pub mod server;
+pub mod setstripe;
+pub mod stat;
+pub mod status;
+pub mod target;
 pub mod umount;
+
+use crate::outcome::Outcome;
+use std::path::{Path, PathBuf};
+
+/// Does something to every path, whatever happens to the others.
+///
+/// # Errors
+/// That of the path if there is only one. Of several, each failure is named, and the outcome is
+/// partial.
+fn for_each_path(
+    paths: &[PathBuf],
+    mut act: impl FnMut(&Path) -> anyhow::Result<()>,
+) -> anyhow::Result<Outcome> {
+    if let [only] = paths {
+        return act(only).map(|()| Outcome::Done);
+    }
+    let mut outcome = Outcome::Done;
+    for path in paths {
+        if let Err(error) = act(path) {
+            eprintln!("weft: {error:#}");
+            outcome = Outcome::Partly;
+        }
+    }
+    Ok(outcome)
+}

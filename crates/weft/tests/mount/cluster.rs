@@ -22,8 +22,9 @@ use weft_store::target::{FormatParams, OpenParams, Target};
 
 const OSTS: u16 = 4;
 const MDT: TargetId = TargetId::mdt(0);
-/// Between two steps of the background work of the MDT.
-const TICK: Duration = Duration::from_millis(200);
+/// Between two steps of the background work of the MDT; much shorter than in life, so that it gets
+/// into everybody's way.
+const TICK: Duration = Duration::from_millis(2);
 
 struct Clock(Instant);
 

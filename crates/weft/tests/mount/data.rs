@@ -170,3 +170,29 @@ fn direct_and_synchronous() {
     top.sync_all().unwrap();
     sys::sync_all(&top).unwrap();
 }
+
+/// The MDT finishes in the background what truncations have left undone. Those under way it must
+/// leave alone: cutting once more, later, would take what was written since.
+#[test]
+fn a_truncation_is_over_when_it_is_answered() {
+    let cluster = Cluster::start();
+    let mount = cluster.mount();
+    thread::scope(|scope| {
+        for number in 0..4 {
+            let path = mount.path(&number.to_string());
+            scope.spawn(move || {
+                let file = open(&path);
+                for round in 0..300u32 {
+                    file.write_all_at(&round.to_le_bytes(), 100_000).unwrap();
+                    file.set_len(10).unwrap();
+                    file.write_all_at(&round.to_be_bytes(), 50_000).unwrap();
+                    let mut seen = [0; 4];
+                    for _ in 0..5 {
+                        file.read_exact_at(&mut seen, 50_000).unwrap();
+                        assert_eq!(seen, round.to_be_bytes(), "round {round}");
+                    }
+                }
+            });
+        }
+    });
+}
