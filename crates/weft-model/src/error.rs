@@ -58,6 +58,8 @@ pub mod errno {
     pub const EBUSY: i32 = 16;
     pub const EEXIST: i32 = 17;
     pub const EXDEV: i32 = 18;
+    pub const ENFILE: i32 = 23;
+    pub const EMFILE: i32 = 24;
     pub const ENODEV: i32 = 19;
     pub const ENOTDIR: i32 = 20;
     pub const EISDIR: i32 = 21;
@@ -254,6 +256,8 @@ impl FsError {
             Some(errno::ENXIO) => ErrorKind::NoSuchOffset,
             Some(errno::EINTR) => ErrorKind::Interrupted,
             Some(errno::ETIMEDOUT) => ErrorKind::TimedOut,
+            // Out of descriptors: nothing is wrong with the disk, and some come back.
+            Some(errno::EMFILE | errno::ENFILE) => ErrorKind::Overloaded,
             _ => ErrorKind::Io,
         };
         FsError::new(kind, op).because(error)

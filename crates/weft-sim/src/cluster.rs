@@ -156,8 +156,7 @@ impl Cluster {
         let uuid = format!("uuid-{target}");
         let served = Served { id: target, uuid, space: Box::new(move || Ok(space())) };
         let addresses = vec![name.to_string()];
-        let agent =
-            NodeAgent::new(name, addresses, vec![served], router.clone(), registry.clone());
+        let agent = NodeAgent::new(name, addresses, vec![served], router.clone(), registry.clone());
         agent.announce(&Patience::FOREVER)?;
         Ok((router, registry, agent))
     }
@@ -165,7 +164,8 @@ impl Cluster {
     fn serve_metadata(&self, process: &Process, name: &str) -> Result<()> {
         self.mdt.crash_process();
         let target = TargetId::mdt(0);
-        let space = || Space { total: 1 << 40, free: 1 << 40, inodes: 1 << 20, inodes_free: 1 << 20 };
+        let space =
+            || Space { total: 1 << 40, free: 1 << 40, inodes: 1 << 20, inodes_free: 1 << 20 };
         let (router, registry, agent) = self.join(process, name, target, space)?;
         let mortal = process.world.plan.kill_mds;
         let kv = Disk { inner: self.mdt.clone(), process: process.clone(), mortal };
@@ -197,7 +197,8 @@ impl Cluster {
         self.osts[index].crash_process();
         let target = TargetId::ost(index as u16);
         let inner = self.osts[index].clone();
-        let objects = Arc::new(Disk { inner: inner.clone(), process: process.clone(), mortal: true });
+        let objects =
+            Arc::new(Disk { inner: inner.clone(), process: process.clone(), mortal: true });
         let env = Arc::new(process.clone());
         let oss = Arc::new(Oss::new(target, objects, env, weft_oss::Settings::default()));
         let space = move || {

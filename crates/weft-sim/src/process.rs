@@ -66,6 +66,13 @@ impl World {
         drop(memory);
     }
 
+    /// Whether the process of this number lives.
+    pub fn lives(&self, number: u64) -> bool {
+        let hosts = self.hosts.lock();
+        let host = hosts.0.get((number >> 32) as usize);
+        host.is_some_and(|host| host.incarnation == number & u64::from(u32::MAX))
+    }
+
     /// What the host at an address serves now, and as which process.
     pub fn serving(self: &Arc<World>, address: &str) -> Option<(Process, Arc<Registry>)> {
         let hosts = self.hosts.lock();
@@ -93,6 +100,11 @@ impl Process {
         if !self.is_alive() && !std::thread::panicking() {
             resume_unwind(Box::new(self.end()));
         }
+    }
+
+    /// A number that no other process of any host has.
+    pub const fn number(&self) -> u64 {
+        (self.host as u64) << 32 | self.incarnation
     }
 
     /// How a thread of this process ends when it is killed.

@@ -144,7 +144,9 @@ impl Tree {
     pub(super) fn sync(&mut self, hand: &Hand) {
         let Some((open, ..)) = self.pick(hand) else { return };
         let Open { ref file, node, .. } = self.opens[open];
+        let begun = hand.world.digest().1;
         hand.must("fsync", hand.client.fsync(&ctx(), file, false));
+        self.synced = begun;
         if let Node::File { data, images, .. } = &mut self.nodes[node] {
             *images = vec![data.clone()];
         }

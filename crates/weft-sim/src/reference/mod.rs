@@ -20,9 +20,7 @@ pub struct Hand {
     pub world: Arc<World>,
     /// Its mount.
     pub client: Arc<Client>,
-    /// Its host.
-    pub host: usize,
-    /// Its incarnation, as a number that no other client has.
+    /// The number of its process.
     pub number: u64,
 }
 
@@ -69,6 +67,8 @@ pub struct Tree {
     byte: u8,
     /// What the power may take.
     pub history: Vec<Moment>,
+    /// When the last fsync that has returned was asked for, in events.
+    pub synced: u64,
 }
 
 /// The names of a tree at some time: path, inode, target of a symbolic link.
@@ -108,8 +108,8 @@ impl Hand {
         self.world.one_in(n)
     }
 
-    /// What a call has to be answered with at last.
-    fn must<T>(&self, what: &str, result: Result<T>) -> T {
+    /// The answer to what must not fail.
+    pub fn must<T>(&self, what: &str, result: Result<T>) -> T {
         result.unwrap_or_else(|error| panic!("{what}: {error}"))
     }
 }
@@ -128,6 +128,7 @@ impl Tree {
             opens: Vec::new(),
             byte: 0,
             history: Vec::new(),
+            synced: 0,
         };
         tree.remember(0, hand.world.digest().1);
         tree
@@ -191,7 +192,8 @@ impl Tree {
                 _ => None,
             };
             if let Node::Dir { entries, .. } = &self.nodes[node] {
-                let below = entries.iter().map(|(name, &node)| ([&path, &b"/"[..], name].concat(), node));
+                let below =
+                    entries.iter().map(|(name, &node)| ([&path, &b"/"[..], name].concat(), node));
                 to_visit.extend(below);
             }
             names.insert(path, (self.fids[node], link));

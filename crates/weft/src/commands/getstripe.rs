@@ -1,7 +1,7 @@
 //! `weft getstripe`: where files live.
 
 use crate::cli::Global;
-use crate::outcome::{Outcome, Usage};
+use crate::outcome::Outcome;
 use crate::output::{self, Form, Table};
 use crate::xattr;
 use anyhow::Context;

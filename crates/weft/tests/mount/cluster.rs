@@ -11,7 +11,7 @@ use weft_fuse::door::{self, DoorConfig, Mounted};
 use weft_manager::{Manager, NodeAgent, Served};
 use weft_mds::{Mds, Parts};
 use weft_model::map::Space;
-use weft_model::{ClientId, Env, TargetId, Timespec};
+use weft_model::{ClientId, Env, ErrorKind, TargetId, Timespec};
 use weft_oss::Oss;
 use weft_rpc::channel::Identity;
 use weft_rpc::registry::Registry;
@@ -57,7 +57,15 @@ fn open_target(top: &Path, cluster: Uuid, id: TargetId) -> Arc<Target> {
     let dir = top.join(id.to_string());
     let params = FormatParams { cluster, target: id, created: 0, force: false };
     Target::format(&dir, &params).unwrap();
-    Arc::new(Target::open(&dir, &OpenParams::default()).unwrap())
+    loop {
+        match Target::open(&dir, &OpenParams::default()) {
+            Ok(target) => return Arc::new(target),
+            // A process that another test starts has a copy of the formatter's lock until it has
+            // closed what it does not need.
+            Err(error) if error.kind == ErrorKind::Busy => std::thread::yield_now(),
+            Err(error) => panic!("{error}"),
+        }
+    }
 }
 
 fn space_of(target: &Target) -> Space {

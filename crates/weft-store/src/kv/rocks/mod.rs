@@ -116,6 +116,10 @@ impl RocksKv {
     }
 
     fn poison(&self, error: FsError) -> FsError {
+        // Without a free descriptor nothing was tried, so nothing is in doubt.
+        if error.kind == ErrorKind::Overloaded {
+            return error;
+        }
         if !self.poisoned.swap(true, Ordering::AcqRel) {
             tracing::error!(%error, "key-value store takes no more writes");
         }

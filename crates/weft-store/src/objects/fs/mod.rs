@@ -36,11 +36,15 @@ pub(crate) const DIR: &str = "objects";
 /// File of the writes in progress in the target's directory.
 pub(crate) const INTENTS: &str = "intents";
 
+/// Each object takes two of the process's open files, several stores share a process, and sockets and
+/// logs need some, too: a store may have this part of the limit open as objects.
+const FILES_SHARE: usize = 64;
+
 /// How objects are kept.
 #[derive(Clone, Debug)]
 pub struct ObjectsConfig {
-    /// Objects with open files at a time (two descriptors each). Never more than a quarter of
-    /// what the process may open.
+    /// Objects with open files at a time (two descriptors each). Never more than a thirty-second of
+    /// what the process may open, so that several stores fit in one process.
     pub max_open: usize,
     /// Time after which a change is made durable though nobody asked.
     pub sync_every: Duration,
@@ -97,7 +101,7 @@ impl FsObjects {
         let root = File::open(&path).map_err(|e| files::fail("open objects", &path, &e))?;
         let core = Arc::new(Core {
             root,
-            table: Table::new(&path, config.max_open.min(native::max_files() / 8)),
+            table: Table::new(&path, config.max_open.min(native::max_files() / FILES_SHARE)),
             intents: Intents::open(&dir.join(INTENTS))?,
             marks: Marks::new(kv),
             gauge,
@@ -152,7 +156,7 @@ impl Core {
     /// Takes the store out of service when `result` is an error other than a full disk.
     fn fatal<T>(&self, result: Result<T>) -> Result<T> {
         if let Err(error) = &result
-            && error.kind != ErrorKind::NoSpace
+            && !matches!(error.kind, ErrorKind::NoSpace | ErrorKind::Overloaded)
             && !self.poisoned.swap(true, Ordering::AcqRel)
         {
             tracing::error!(%error, "object store takes no more writes");
