@@ -16,7 +16,8 @@ use weft_rpc::pb::{self, mds};
 use weft_rpc::router::Patience;
 use weft_rpc::{Bulk, Message};
 
-/// Times a request is repeated because of a lost session, before the error goes to the caller.
+/// Times a request is repeated because one instance of the MDT does not know the session, before the
+/// error goes to the caller.
 const MAX_REOPENS: u32 = 8;
 /// How often a thread that waits for another one's reclaim asks whether it is still wanted.
 const GATE_POLL: Duration = Duration::from_millis(50);
@@ -133,8 +134,9 @@ impl Client {
         patience: &Patience<'_>,
     ) -> Result<M::Reply> {
         let request = message.into_request();
+        let number = self.router.number(mdt, &request);
         self.in_session(mdt, patience, |_| {
-            M::reply(self.router.call(mdt, &request, Bulk::None, patience)?)
+            M::reply(self.router.call_as(&number, mdt, &request, Bulk::None, patience)?)
         })
     }
 
@@ -174,10 +176,11 @@ impl Client {
     ) -> Result<T> {
         let mdt = self.mdt_of(fid)?;
         let request = message.into_request();
+        let number = self.router.number(mdt, &request);
         self.in_session(mdt, patience, |session| {
             let _gate = session.enter(patience)?;
             let prepared = prepare()?;
-            let answer = self.router.call(mdt, &request, Bulk::None, patience);
+            let answer = self.router.call_as(&number, mdt, &request, Bulk::None, patience);
             if matches!(&answer, Err(error) if error.kind == ErrorKind::NoSession) {
                 return Err(ErrorKind::NoSession.into());
             }
@@ -207,9 +210,13 @@ impl Client {
         attempt: impl Fn(&Session) -> Result<T>,
     ) -> Result<T> {
         let session = self.sessions.get(mdt);
-        let mut reopens = 0;
+        let (mut reopens, mut instance) = (0, 0);
         loop {
             let seen = session.opened.load(Ordering::Acquire);
+            if instance != session.instance.load(Ordering::Acquire) {
+                // An MDT that keeps restarting is waited for like one that is down.
+                (reopens, instance) = (0, session.instance.load(Ordering::Acquire));
+            }
             let lost = match attempt(&session) {
                 Err(error) if error.kind == ErrorKind::NoSession => error,
                 answer => return answer,
@@ -245,9 +252,10 @@ impl Client {
         if seen > 0 {
             self.metrics.count_reopened();
             tracing::info!(mdt = %session.mdt, restarted, known = reply.known, "session reopened");
-            if restarted || !reply.known {
-                self.reclaim(session.mdt, restarted, patience)?;
-            }
+        }
+        // One that is known the first time has outlived the MDT that opened it and lost the answer.
+        if reply.known && restarted || seen > 0 && !reply.known {
+            self.reclaim(session.mdt, restarted, patience)?;
         }
         session.instance.store(reply.instance, Ordering::Relaxed);
         session.lease_ms.store(reply.lease_ms.into(), Ordering::Relaxed);

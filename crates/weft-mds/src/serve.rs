@@ -18,6 +18,10 @@ impl Service for Mds {
         if let Request::Reclaim(reclaim) = request {
             return ops::session::reclaim(self, info, reclaim).map(Reply::Reclaim);
         }
+        // Also for a session that has not come back after a restart, or was closed by this request before.
+        if let Request::CloseSession(_) = request {
+            return ops::session::close(self, info).map(Reply::CloseSession);
+        }
         // Servers and operators read without a session; whatever changes something needs one.
         let live = match info.role {
             Role::Client => Some(self.sessions.present(info.client, self.env.monotonic())?),
@@ -50,7 +54,6 @@ impl Mds {
         use Request as Q;
         match request {
             Q::RenewSession(_) => ops::session::renew(self, info).map(Reply::RenewSession),
-            Q::CloseSession(_) => ops::session::close(self, info).map(Reply::CloseSession),
             Q::Lookup(r) => ops::lookup::run(self, info, r).map(Reply::Lookup),
             Q::GetAttr(r) => ops::getattr::run(self, info, r).map(Reply::GetAttr),
             Q::Access(r) => ops::access::run(self, r).map(Reply::Access),
@@ -159,21 +162,19 @@ impl Mds {
         }
         let (reply, saved) = self.committer.transact(now, |txn| {
             let reply = wrap(plan(txn)?);
-            // What changed nothing durable can simply be carried out again.
-            if txn.is_read_only() {
-                return Ok((reply, None));
-            }
             let mut body = Vec::with_capacity(160);
             reply.encode(&mut body);
             let sequence = info.xid.sequence();
             let saved = SavedReply { sequence, number: reply.number() as u32, body };
-            let key = keys::reply(info.client, info.xid.slot());
-            txn.put_raw(key, Some(saved.encode_to_vec()));
-            Ok((reply, Some(saved)))
+            // What has changed memory only (an append's place) is forgotten by a restart, and its answer
+            // with it; then it can be carried out again.
+            if !txn.is_read_only() {
+                let key = keys::reply(info.client, info.xid.slot());
+                txn.put_raw(key, Some(saved.encode_to_vec()));
+            }
+            Ok((reply, saved))
         })?;
-        if let Some(saved) = saved {
-            live.save(info.xid.slot(), saved);
-        }
+        live.save(info.xid.slot(), saved);
         Ok(reply)
     }
 

@@ -15,6 +15,7 @@ use crate::Mds;
 use crate::ops::{setattr, written};
 use crate::record::{Inode, Truncation};
 use crate::txn::Txn;
+use crate::view::View;
 use crate::{keys, namespace, view};
 use parking_lot::Mutex;
 use prost::Message as _;
@@ -50,6 +51,11 @@ impl Busy {
             env.sleep(POLL);
         }
         Ok(Entered(self, fid))
+    }
+
+    /// Enters if nobody is in.
+    fn try_enter(&self, fid: Fid) -> Option<Entered<'_>> {
+        self.0.lock().insert(fid).then_some(Entered(self, fid))
     }
 }
 
@@ -165,16 +171,19 @@ fn resize(
 /// # Errors
 /// When an OST does not answer; the intent stays.
 pub fn redo(mds: &Mds, fid: Fid, intent: Truncation) -> Result<()> {
-    let _busy = mds.truncating.enter(&*mds.env, fid)?;
-    if let Some(inode) = mds.committer.committed.inode(fid)? {
+    // A truncation under way finishes by itself, or leaves its intent for the next time.
+    let Some(_busy) = mds.truncating.try_enter(fid) else { return Ok(()) };
+    // One that was finished since the intent was read has been answered: cutting again would take what
+    // was written after it.
+    let mut committed = &mds.committer.committed;
+    if committed.raw(&keys::truncation(fid))? != Some(intent.encode_to_vec()) {
+        return Ok(());
+    }
+    if let Some(inode) = committed.inode(fid)? {
         let layout: Layout = inode.layout.clone().unwrap_or_default().try_into()?;
         mds.objects.truncate(fid, &layout, intent.size)?;
     }
     mds.committer.transact(mds.env.now(), |txn| {
-        // Somebody may have carried out the repeated request meanwhile.
-        if txn.raw(&keys::truncation(fid))?.is_none() {
-            return Ok(());
-        }
         txn.put_raw(keys::truncation(fid), None);
         if let Some(inode) = txn.find_inode(fid)? {
             let mut inode = inode.as_ref().clone();

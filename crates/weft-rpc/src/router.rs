@@ -11,7 +11,8 @@ use crate::channel::Identity;
 use crate::message::{Message, Reply, Request};
 use crate::pb::manager;
 use crate::registry::Registry;
-use crate::slots::SlotPool;
+use crate::service::Service;
+use crate::slots::{Slot, SlotPool};
 use crate::sockets::Sockets;
 use crate::transport::Transport;
 use parking_lot::RwLock;
@@ -44,6 +45,9 @@ impl Patience<'_> {
         Patience { limit: Some(limit), interrupted: None }
     }
 }
+
+/// The number of a request in its session, if it needs one.
+pub struct Numbered<'a>(Option<Slot<'a>>);
 
 /// The way to every target.
 pub struct Router {
@@ -149,37 +153,48 @@ impl Router {
     /// Asks with bulk.
     ///
     /// # Errors
-    /// As [`Self::ask`]. `NoSession` comes back to the caller, who has to open the session again;
-    /// the request was not carried out then.
+    /// As [`Self::ask`]. `NoSession` comes back to the caller, who has to open the session again; see
+    /// [`Self::number`].
     pub fn call(
         &self,
+        target: TargetId,
+        request: &Request,
+        bulk: Bulk<'_>,
+        patience: &Patience<'_>,
+    ) -> Result<Reply> {
+        self.call_as(&self.number(target, request), target, request, bulk, patience)
+    }
+
+    /// A number for a request, to be kept until it has its answer: an earlier try may have been carried
+    /// out although its answer was lost, even if the next one meets `NoSession`.
+    pub fn number(&self, target: TargetId, request: &Request) -> Numbered<'_> {
+        let needed = request.is_modifying() && self.local(target).is_none();
+        Numbered(needed.then(|| self.slots.take()))
+    }
+
+    /// Asks with bulk, under a number that the request may have had before.
+    ///
+    /// # Errors
+    /// As [`Self::call`].
+    pub fn call_as(
+        &self,
+        number: &Numbered<'_>,
         target: TargetId,
         request: &Request,
         mut bulk: Bulk<'_>,
         patience: &Patience<'_>,
     ) -> Result<Reply> {
-        if let Some(service) = self.registry.as_ref().and_then(|local| local.get(target)) {
-            let info = self.info(target, Xid::NONE);
-            return match service.serve(&info, request, bulk.reborrow()) {
-                Err(error) if retriable(&error) => {
-                    self.persist(target, Xid::NONE, request, &mut bulk, patience, Some(error))
-                }
-                answer => answer,
-            };
-        }
-        let slot = request.is_modifying().then(|| self.slots.take());
-        let xid = slot.as_ref().map_or(Xid::NONE, |slot| slot.xid());
+        let xid = number.0.as_ref().map_or(Xid::NONE, |slot| slot.xid());
         self.persist(target, xid, request, &mut bulk, patience, None)
     }
 
     /// Asks several targets at once; requests that do not modify metadata only. Answers come in the
     /// order of the calls. A call that fails is tried again by itself.
     pub fn call_all(&self, calls: &mut [Call<'_>], patience: &Patience<'_>) -> Vec<Result<Reply>> {
-        let local = |target| self.registry.as_ref().and_then(|local| local.get(target));
         if let [only] = calls {
             return vec![self.call(only.target, &only.request, only.bulk.reborrow(), patience)];
         }
-        if calls.iter().all(|call| local(call.target).is_some()) {
+        if calls.iter().all(|call| self.local(call.target).is_some()) {
             return calls
                 .iter_mut()
                 .map(|call| self.call(call.target, &call.request, call.bulk.reborrow(), patience))
@@ -255,10 +270,15 @@ impl Router {
         bulk: &mut Bulk<'_>,
     ) -> Result<Reply> {
         let info = self.info(target, xid);
-        if let Some(service) = self.registry.as_ref().and_then(|local| local.get(target)) {
+        if let Some(service) = self.local(target) {
             return service.serve(&info, request, bulk.reborrow());
         }
         self.transport.exchange(&self.map(), &info, request, bulk.reborrow())
+    }
+
+    /// The target, if this process serves it.
+    fn local(&self, target: TargetId) -> Option<Arc<dyn Service>> {
+        self.registry.as_ref().and_then(|local| local.get(target))
     }
 
     fn info(&self, target: TargetId, xid: Xid) -> CallInfo {

@@ -30,7 +30,7 @@ const SYNC_INTERVAL: Duration = Duration::from_millis(20);
 /// Rounds of the above between two steps of other background work.
 const TICK_ROUNDS: u32 = 3;
 /// Between two heartbeats, and two looks of the manager at who is alive.
-const BEAT_INTERVAL: Duration = Duration::from_secs(1);
+pub const BEAT_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Servers and their disks.
 pub struct Cluster {

@@ -1,7 +1,7 @@
 //! A run: sets up a cluster, lets clients work in it while things go wrong, and looks what came of it.
 
 use crate::actor::unwound;
-use crate::cluster::{Cluster, LEASE, OSTS};
+use crate::cluster::{BEAT_INTERVAL, Cluster, LEASE, OSTS};
 use crate::contest::Contest;
 use crate::plan::Plan;
 use crate::process::Process;
@@ -110,6 +110,8 @@ impl Stage {
             self.world.pause(Duration::from_millis(10));
             hand.client.keep_alive(&mut Rounds::default());
         }
+        // The MDS learns of the object servers with its next heartbeat.
+        self.world.pause(BEAT_INTERVAL * 2);
         let (client, ctx) = (&hand.client, Ctx::root());
         hand.must("set layout", client.set_layout(&ctx, client.root(), &striped()));
         *self.contest.lock() = Some(Arc::new(Contest::new(&hand)));

@@ -16,10 +16,21 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("weft-client", &["weft-model", "weft-rpc"]),
     ("weft-fuse", &["weft-model", "weft-client"]),
     ("weft-admin", &["weft-model", "weft-rpc"]),
-    ("weft-eval", &["weft-model", "weft-rpc", "weft-store", "weft-client", "weft-fuse", "weft-admin"]),
+    (
+        "weft-eval",
+        &["weft-model", "weft-rpc", "weft-store", "weft-client", "weft-fuse", "weft-admin"],
+    ),
     (
         "weft-sim",
-        &["weft-model", "weft-rpc", "weft-store", "weft-manager", "weft-mds", "weft-oss", "weft-client"],
+        &[
+            "weft-model",
+            "weft-rpc",
+            "weft-store",
+            "weft-manager",
+            "weft-mds",
+            "weft-oss",
+            "weft-client",
+        ],
     ),
 ];
 
@@ -55,7 +66,10 @@ fn dependencies_point_one_way() {
         let path = root().join("crates").join(name).join("Cargo.toml");
         let Ok(manifest) = fs::read_to_string(&path) else { continue };
         for dependency in dependencies(&manifest) {
-            assert!(allowed.contains(&dependency.as_str()), "{name} must not depend on {dependency}");
+            assert!(
+                allowed.contains(&dependency.as_str()),
+                "{name} must not depend on {dependency}"
+            );
         }
     }
     for entry in fs::read_dir(root().join("crates")).unwrap().map(Result::unwrap) {
@@ -82,7 +96,9 @@ fn the_model_is_pure() {
     rust_files(&root().join("crates/weft-model/src"), &mut files);
     for file in files {
         let text = fs::read_to_string(&file).unwrap();
-        for banned in ["std::fs", "std::net", "std::thread", "SystemTime", "Instant::now", "unsafe "] {
+        for banned in
+            ["std::fs", "std::net", "std::thread", "SystemTime", "Instant::now", "unsafe "]
+        {
             assert!(!text.contains(banned), "{} uses {banned}", file.display());
         }
     }

@@ -59,7 +59,7 @@ pub fn renew(mds: &Mds, info: &CallInfo) -> Result<Empty> {
     Ok(Empty {})
 }
 
-/// Ends a session and everything it held.
+/// Ends a session and everything it held. One that is not known has ended already.
 ///
 /// # Errors
 /// Those of the store.

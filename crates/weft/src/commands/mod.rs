@@ -24,6 +24,11 @@ pub mod umount;
 
 use crate::outcome::Outcome;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Servers learn of what an operator has changed with their next heartbeat, which by default is due
+/// within a second. Commands wait for that, so that the next command of a script finds it done.
+const NOTICE: Duration = Duration::from_millis(1200);
 
 /// Does something to every path, whatever happens to the others.
 ///

@@ -70,6 +70,7 @@ fn set(cluster: &ClusterArgs, name: String, indices: Vec<u16>) -> anyhow::Result
     let admin = Admin::connect(&cluster.contact(None)?)?;
     let targets = indices.into_iter().map(u32::from).collect();
     admin.ask_manager(SetPool { name, targets })?;
+    std::thread::sleep(super::NOTICE);
     Ok(Outcome::Done)
 }
 

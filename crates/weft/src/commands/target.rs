@@ -110,6 +110,7 @@ impl Command {
                 let admin = Admin::connect(&cluster.contact(None)?)?;
                 let (target, state) = (target.to_wire(), state_to_wire(state));
                 admin.ask_manager(SetTargetState { target, state })?;
+                std::thread::sleep(super::NOTICE);
                 Ok(Outcome::Done)
             }
         }
