@@ -57,7 +57,7 @@ impl Dev {
         serde_json::from_str(&text).unwrap_or_else(|error| panic!("weft {args:?}: {error}: {text}"))
     }
 
-    /// Processes of the cluster by name, without the mount's.
+    /// Processes of the cluster that run, by name, without the mount's.
     fn servers(&self) -> Vec<(String, i32)> {
         let output = self.run(&["dev", "status", "--output", "json"]);
         let processes: Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -65,7 +65,7 @@ impl Dev {
             (p["name"].as_str().unwrap().to_string(), p["pid"].as_i64().unwrap() as i32)
         };
         let all = processes.as_array().unwrap().iter().map(process);
-        all.filter(|(name, _)| name != "mount").collect()
+        all.filter(|(name, pid)| name != "mount" && *pid != 0).collect()
     }
 
     fn is_mounted(&self) -> bool {

@@ -140,13 +140,16 @@ impl<'a> Starting<'a> {
     ) -> weft_model::Result<()> {
         let patience = Patience { limit: None, interrupted: Some(interrupted) };
         let deadline = self.env.monotonic() + 2 * self.config.tuning.node_timeout.0;
+        let mut told = false;
         loop {
             match agent.announce(&patience) {
                 Err(error) if error.kind == ErrorKind::Busy => {
                     if interrupted() || self.env.monotonic() >= deadline {
                         return Err(error);
                     }
-                    tracing::info!(%error, "waiting for the other node's time to run out");
+                    if !std::mem::replace(&mut told, true) {
+                        tracing::info!(%error, "waiting for the other node's time to run out");
+                    }
                     self.env.sleep(TAKEOVER_POLL);
                 }
                 outcome => return outcome,

@@ -42,6 +42,9 @@ struct Book {
     cluster: String,
     osts: u16,
     mount: PathBuf,
+    /// Whether it was last started as several processes.
+    #[serde(default)]
+    processes: bool,
     /// Ports by process, so that clients find it where it was.
     #[serde(default)]
     ports: BTreeMap<String, u16>,
@@ -63,6 +66,7 @@ impl Home {
                 cluster: Uuid::random()?.to_string(),
                 osts: osts.unwrap_or(DEFAULT_OSTS),
                 mount: dir.join("mnt"),
+                processes: false,
                 ports: BTreeMap::new(),
             },
         };
@@ -151,7 +155,7 @@ impl Home {
         config.mdt = vec![self.target(TargetId::mdt(0))];
         config.ost = (0..self.book.osts).map(|index| self.target(TargetId::ost(index))).collect();
         config.mount = vec![MountConfig { dir: self.book.mount.clone(), options: String::new() }];
-        self.finish(&config.listen)?;
+        self.finish(&config.listen, false)?;
         Ok(config)
     }
 
@@ -173,7 +177,7 @@ impl Home {
         let mut mds = self.process("mds0", &managers)?;
         mds.mdt = vec![self.target(TargetId::mdt(0))];
         configs.push(mds);
-        self.finish(&managers)?;
+        self.finish(&managers, true)?;
         Ok(configs)
     }
 
@@ -206,6 +210,20 @@ impl Home {
         })
     }
 
+    /// Whether it was last started as several processes.
+    pub fn is_apart(&self) -> bool {
+        self.book.processes
+    }
+
+    /// Names of the servers that ought to run, as it was last started.
+    pub fn server_names(&self) -> Vec<String> {
+        if !self.book.processes {
+            return vec![ALL.to_string()];
+        }
+        let osses = (0..self.book.osts).map(|index| format!("oss{index}"));
+        osses.chain([MANAGER.to_string(), "mds0".to_string()]).collect()
+    }
+
     /// Whether any of its servers runs.
     ///
     /// # Errors
@@ -226,8 +244,9 @@ impl Home {
         self.dir.join(id.to_string().to_lowercase())
     }
 
-    /// Writes down the ports that were chosen, and where the manager is.
-    fn finish(&self, managers: &[String]) -> anyhow::Result<()> {
+    /// Writes down the ports that were chosen, where the manager is, and how it is started.
+    fn finish(&mut self, managers: &[String], processes: bool) -> anyhow::Result<()> {
+        self.book.processes = processes;
         self.store()?;
         let lines: String = managers.iter().map(|address| format!("{address}\n")).collect();
         files::replace(&self.run_dir().join("address"), lines.as_bytes(), 0o644)

@@ -21,6 +21,7 @@ pub struct Status {
     which: Which,
 }
 
+/// A process that runs or ought to; those that do not have the number 0.
 #[derive(Serialize)]
 struct Process {
     name: String,
@@ -44,6 +45,9 @@ impl Status {
         };
         let mut processes: Vec<Process> =
             read_state_files(&home.run_dir())?.into_iter().map(server).collect();
+        let mut missing = home.server_names();
+        missing.retain(|name| !processes.iter().any(|process| &process.name == name));
+        processes.extend(missing.into_iter().map(dead));
         let mount = mount(&home)?;
         let well = mount.state == "answers" && processes.iter().all(|p| p.state == "ready");
         processes.push(mount);
@@ -60,6 +64,17 @@ fn server(state: crate::node::State) -> Process {
         addresses: state.addresses,
         metrics: state.metrics.map_or_else(String::new, |at| format!("http://{at}/metrics")),
         state: if state.ready { "ready" } else { "starting" }.to_string(),
+    }
+}
+
+fn dead(name: String) -> Process {
+    Process {
+        name,
+        pid: 0,
+        targets: Vec::new(),
+        addresses: Vec::new(),
+        metrics: String::new(),
+        state: "not running".into(),
     }
 }
 
@@ -85,7 +100,7 @@ fn table(processes: &[Process]) -> String {
     for process in processes {
         table.row(vec![
             process.name.clone(),
-            process.pid.to_string(),
+            if process.pid == 0 { "-".into() } else { process.pid.to_string() },
             process.state.clone(),
             process.targets.join(","),
             process.addresses.join(","),

@@ -56,31 +56,36 @@ impl Up {
         let mut home = Home::make(&self.which.dir()?, self.osts, self.mount.clone())?;
         let running: Vec<String> =
             read_state_files(&home.run_dir())?.into_iter().map(|state| state.name).collect();
-        let is_one = running.iter().any(|name| name == ALL);
-        if is_one && self.processes {
-            bail!("the cluster runs in one process; weft dev down first");
+        let mounted = mounts::recorded()?.iter().any(|record| record.is_at(home.mountpoint()));
+        let is_up = mounted || !running.is_empty();
+        if is_up && (self.foreground || (self.processes && !home.is_apart())) {
+            bail!("the cluster runs already, in another way; weft dev down first");
         }
         if self.foreground {
-            if !running.is_empty() {
-                bail!("the cluster is running already; weft dev down first");
-            }
-            let config = home.one_process()?;
-            home.write_config(&config)?;
-            println!("mounting on {}; Ctrl-C stops", home.mountpoint().display());
-            drop(home);
-            return server::serve(&config);
+            return serve_here(home);
         }
-        let apart = self.processes || (!is_one && !running.is_empty());
+        // What is left of it is made whole in the way in which it was started.
+        let apart = if is_up { home.is_apart() } else { self.processes };
         let started = if apart {
             start_processes(&mut home, &running, global.log)?
         } else {
-            start_one(&mut home, is_one, global.log)?
+            start_one(&mut home, running.iter().any(|name| name == ALL), global.log)?
         };
         wait_until_answering(home.mountpoint(), ANSWER_PATIENCE)
             .with_context(|| format!("see the logs in {}", home.log_file("*").display()))?;
         report(&home, started)?;
         Ok(Outcome::Done)
     }
+}
+
+/// Serves in this process until a signal.
+fn serve_here(mut home: Home) -> anyhow::Result<Outcome> {
+    let config = home.one_process()?;
+    home.write_config(&config)?;
+    eprintln!("weft: mounting on {}; Ctrl-C stops", home.mountpoint().display());
+    // Others may look and stop it from here on.
+    drop(home);
+    server::serve(&config)
 }
 
 /// Starts everything in one process, unless it runs. Whether something was started.
