@@ -55,7 +55,9 @@ impl Busy {
 
     /// Enters if nobody is in.
     fn try_enter(&self, fid: Fid) -> Option<Entered<'_>> {
-        self.0.lock().insert(fid).then_some(Entered(self, fid))
+        let free = self.0.lock().insert(fid);
+        // Only then: what is made here takes the file out again when it is dropped.
+        free.then(|| Entered(self, fid))
     }
 }
 
@@ -194,4 +196,20 @@ pub fn redo(mds: &Mds, fid: Fid, intent: Truncation) -> Result<()> {
         }
         Ok(())
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_entered_once() {
+        let busy = Busy::default();
+        let fid = Fid::ROOT;
+        let inside = busy.try_enter(fid).unwrap();
+        assert!(busy.try_enter(fid).is_none());
+        assert!(busy.try_enter(fid).is_none());
+        drop(inside);
+        assert!(busy.try_enter(fid).is_some());
+    }
 }

@@ -89,6 +89,7 @@ impl Command {
     const fn log_level(&self) -> &'static str {
         match self {
             Command::Server(_) | Command::Mount(_) => "info",
+            Command::Dev(command) if command.serves() => "info",
             _ => "warn",
         }
     }

@@ -230,8 +230,10 @@ fn kill(servers: &[(String, i32)]) {
 fn killed_servers_lose_nothing_and_the_mount_goes_on() {
     let dev = Dev::new();
     dev.ok(&["dev", "up", "--processes", "--osts", "2"]);
-    let load = Load::start(dev.mnt().join("load"));
-    load.advance(20);
+    let dirs: Vec<PathBuf> = (0..3).map(|n| dev.mnt().join(format!("load{n}"))).collect();
+    let loads: Vec<Load> = dirs.iter().cloned().map(Load::start).collect();
+    let advance = || loads.iter().for_each(|load| load.advance(20));
+    advance();
     for victims in [&["manager", "mds0", "oss0", "oss1"][..], &["mds0"], &["oss1"], &["manager"]] {
         let mut servers = dev.servers();
         servers.retain(|(name, _)| victims.contains(&name.as_str()));
@@ -239,13 +241,33 @@ fn killed_servers_lose_nothing_and_the_mount_goes_on() {
         kill(&servers);
         assert_eq!(dev.run(&["dev", "status"]).status.code(), Some(4), "killed {victims:?}");
         dev.ok(&["dev", "up"]);
-        load.advance(20);
+        advance();
     }
-    let files = load.finish();
-    for number in 0..files {
-        let found = fs::read(dev.mnt().join(format!("load/{number}"))).unwrap();
-        assert!(found == content(number), "file {number} of {files}");
-    }
+    let files: Vec<u64> = loads.into_iter().map(Load::finish).collect();
+    let check = || {
+        for (dir, &files) in dirs.iter().zip(&files) {
+            for number in 0..files {
+                let file = dir.join(number.to_string());
+                assert!(fs::read(&file).unwrap() == content(number), "{file:?} of {files}");
+            }
+        }
+    };
+    check();
+    dev.ok(&["dev", "down"]);
+    dev.ok(&["dev", "up"]);
+    check();
+    assert_eq!(dev.run(&["scrub"]).status.code(), Some(0));
+}
+
+#[test]
+fn what_is_unmounted_from_outside_is_mounted_again() {
+    let dev = Dev::new();
+    dev.ok(&["dev", "up", "--osts", "2"]);
+    write_tree(&dev.mnt());
+    dev.ok(&["umount", dev.mnt().to_str().unwrap()]);
+    assert_eq!(dev.run(&["dev", "status"]).status.code(), Some(4));
+    dev.ok(&["dev", "up"]);
+    check_tree(&dev.mnt());
 }
 
 #[test]

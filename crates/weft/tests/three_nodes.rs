@@ -2,7 +2,8 @@
 //! and a client at one bridge. Needs root; without it nothing is tried, and that is said.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -173,6 +174,52 @@ fn configure(root: &Path, n: usize, cluster: &str) -> String {
     file.to_str().unwrap().to_string()
 }
 
+/// A client whose key is that of clients only, and its mount.
+struct Client<'a> {
+    network: &'a Network,
+    root: &'a Path,
+    mountpoint: Mountpoint,
+}
+
+impl<'a> Client<'a> {
+    fn mount(network: &'a Network, root: &'a Path, key: &str) -> Client<'a> {
+        let text = ok(network.weft(1, root, &["cluster", "key", "--role", "client", "--key", key]));
+        let key_file = root.join("client.key");
+        let mut options = fs::File::options();
+        let file = options.write(true).create_new(true).mode(0o600).open(&key_file);
+        file.unwrap().write_all(text.as_bytes()).unwrap();
+        let client = Client { network, root, mountpoint: Mountpoint(root.join("mnt")) };
+        let log = root.join("mount.log");
+        let options = format!("key={},log={}", key_file.display(), log.display());
+        client.weft(&["mount", "10.77.0.1", &client.path(""), "-o", &options]);
+        client
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.mountpoint.0.join(name).to_str().unwrap().to_string()
+    }
+
+    /// What a command prints, which has to succeed.
+    fn weft(&self, args: &[&str]) -> String {
+        ok(self.network.weft(CLIENT, self.root, args))
+    }
+
+    /// Waits until files are placed on all OSTs: the metadata server learns of new ones with its
+    /// next heartbeat.
+    fn wait_for_osts(&self, count: usize) {
+        let deadline = Instant::now() + PATIENCE;
+        for n in 0.. {
+            let file = self.path(&format!("empty{n}"));
+            fs::write(&file, b"").unwrap();
+            if self.weft(&["getstripe", "-c", &file]) == format!("{count}\n") {
+                return;
+            }
+            assert!(Instant::now() < deadline, "files are not placed on {count} OSTs");
+            std::thread::sleep(Duration::from_millis(200));
+        }
+    }
+}
+
 #[test]
 fn the_example_of_three_nodes_works() {
     if !rustix::process::geteuid().is_root() {
@@ -197,53 +244,28 @@ fn the_example_of_three_nodes_works() {
     let mut servers: Vec<Server> = (1..=3).map(start).collect();
 
     let key = root.join("cluster.key").to_str().unwrap().to_string();
-    let client_key = ok(weft(1, &["cluster", "key", "--role", "client", "--key", &key]));
-    let client_key_file = root.join("client.key");
-    fs::write(&client_key_file, client_key).unwrap();
-    ok({
-        let mut chmod = Command::new("chmod");
-        chmod.arg("600").arg(&client_key_file);
-        chmod
-    });
-    let mountpoint = Mountpoint(root.join("mnt"));
-    let mnt = mountpoint.0.to_str().unwrap().to_string();
-    let options = format!("key={},log={}", client_key_file.display(), root.join("m.log").display());
-    ok(weft(CLIENT, &["mount", "10.77.0.1", &mnt, "-o", &options]));
-
-    // The metadata server learns of new OSTs with its next heartbeat.
-    let deadline = Instant::now() + PATIENCE;
-    for n in 0.. {
-        let file = format!("{mnt}/empty{n}");
-        fs::write(&file, b"").unwrap();
-        if ok(weft(CLIENT, &["getstripe", "-c", &file])) == "5\n" {
-            break;
-        }
-        assert!(Instant::now() < deadline, "files are not placed on five OSTs");
-        std::thread::sleep(Duration::from_millis(200));
-    }
+    let client = Client::mount(&network, root, &key);
+    client.wait_for_osts(5);
     let data: Vec<u8> = (0..20_000_000u32).map(|n| (n % 251) as u8).collect();
-    fs::write(mountpoint.0.join("striped"), &data).unwrap();
-    assert_eq!(ok(weft(CLIENT, &["getstripe", "-c", &format!("{mnt}/striped")])), "5\n");
+    fs::write(client.path("striped"), &data).unwrap();
 
     // An operator's command needs more than the key of clients.
-    let manager = ["--manager", "10.77.0.1", "--key"];
-    let refused = [&["df"][..], &manager, &[client_key_file.to_str().unwrap()]].concat();
-    assert_eq!(run(weft(CLIENT, &refused)).status.code(), Some(1));
-    let asked = |command: &str| weft(2, &[&[command][..], &manager, &[&key]].concat());
-    assert_eq!(ok(asked("df")).lines().count(), 8);
-    ok(asked("status"));
+    let asked =
+        |command: &str, key: &str| weft(2, &[command, "--manager", "10.77.0.1", "--key", key]);
+    let client_key = root.join("client.key");
+    assert_eq!(run(asked("df", client_key.to_str().unwrap())).status.code(), Some(1));
+    assert_eq!(ok(asked("df", &key)).lines().count(), 8);
+    ok(asked("status", &key));
 
     // A node goes: its targets are missed, and nothing else. It comes back: so is the data.
     assert!(servers[2].stop(), "{}", fs::read_to_string(log(3)).unwrap());
-    let output = run(asked("status"));
+    let output = run(asked("status", &key));
     let text = String::from_utf8_lossy(&output.stdout);
     assert_eq!(output.status.code(), Some(4), "{text}");
     assert!(text.contains("OST0003 is down") && text.contains("OST0004 is down"), "{text}");
     servers[2] = start(3);
-    assert!(fs::read(mountpoint.0.join("striped")).unwrap() == data);
-    ok(asked("status"));
-    ok(weft(CLIENT, &["umount", &mnt]));
-    for server in &mut servers {
-        assert!(server.stop());
-    }
+    assert!(fs::read(client.path("striped")).unwrap() == data);
+    ok(asked("status", &key));
+    client.weft(&["umount", &client.path("")]);
+    assert!(servers.iter_mut().all(Server::stop));
 }

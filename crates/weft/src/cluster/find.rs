@@ -67,9 +67,14 @@ fn dev_contact(home: &Home) -> anyhow::Result<Contact> {
 /// The cluster that is mounted where `path` or the current directory is.
 fn mounted_at(path: Option<&Path>) -> anyhow::Result<Option<Contact>> {
     let path = std::path::absolute(path.unwrap_or(Path::new(".")))?;
-    let inside = |record: &Record| path.starts_with(&record.mountpoint);
-    let records = mounts::recorded()?.into_iter().filter(inside);
-    Ok(records.max_by_key(|record| record.mountpoint.as_os_str().len()).map(Contact::from))
+    let records = mounts::recorded()?;
+    let on = |path: &Path| {
+        let inside = records.iter().filter(|record| path.starts_with(&record.mountpoint));
+        inside.max_by_key(|record| record.mountpoint.as_os_str().len()).cloned()
+    };
+    // Links are followed only where the path as it is leads to no mount, which might hang.
+    let found = on(&path).or_else(|| on(&path.canonicalize().ok()?));
+    Ok(found.map(Contact::from))
 }
 
 /// The development cluster if it runs, else the only one that is mounted.

@@ -4,7 +4,7 @@ use crate::cli::Global;
 use crate::cluster::Device;
 use crate::env::SystemEnv;
 use crate::logging::LogForm;
-use crate::mounts::{LiveMount, MountOptions, Source, wait_until_answering};
+use crate::mounts::{self, LiveMount, MountOptions, Source, wait_until_answering};
 use crate::outcome::Outcome;
 use crate::process;
 use crate::signals::Events;
@@ -91,7 +91,7 @@ pub fn start(
     log: &Path,
     form: LogForm,
 ) -> anyhow::Result<()> {
-    let dir = std::path::absolute(dir)?;
+    let dir = mounts::resolve(dir)?;
     let mut args: Vec<OsString> =
         vec!["mount".into(), device.to_string().into(), dir.clone().into()];
     args.extend(["--detached".into(), "--log".into(), form.name().into()]);
@@ -111,12 +111,12 @@ fn serve(device: &Device, dir: &Path, options: &MountOptions) -> anyhow::Result<
     process::raise_file_limit();
     let events = Events::watch()?;
     let source = Source {
-        managers: &device.managers,
-        subtree: &device.subtree,
+        managers: device.managers.clone(),
+        subtree: device.subtree.clone(),
         registry: None,
         env: Arc::new(SystemEnv::new()),
     };
-    let mount = LiveMount::start(source, dir, options, events.sender())?;
+    let mount = LiveMount::start(source, dir, options, &events)?;
     process::say_ready();
     // A signal or the end of the mount: either way it is over.
     tracing::info!(event = ?events.next(), "stopping");

@@ -41,13 +41,13 @@ pub fn serve(config: &NodeConfig) -> anyhow::Result<Outcome> {
     process::raise_file_limit();
     let events = Events::watch()?;
     let stopping = events.stopping();
-    let mut node = Node::start(config, &|| stopping.load(Ordering::SeqCst))?;
-    let mounted = mount_all(config, &mut node, &events);
+    let node = Node::start(config, &|| stopping.load(Ordering::SeqCst))?;
+    let mounted = mount_all(config, &node, &events);
     let failed = match mounted {
         Ok(mounts) => {
             process::say_ready();
-            wait_for_signal(&events);
-            mounts.into_iter().for_each(LiveMount::stop);
+            let left = wait_for_signal(&events, mounts);
+            left.into_iter().for_each(LiveMount::stop);
             None
         }
         Err(error) => Some(error),
@@ -56,11 +56,7 @@ pub fn serve(config: &NodeConfig) -> anyhow::Result<Outcome> {
     failed.map_or(Ok(Outcome::Done), Err)
 }
 
-fn mount_all(
-    config: &NodeConfig,
-    node: &mut Node,
-    events: &Events,
-) -> anyhow::Result<Vec<LiveMount>> {
+fn mount_all(config: &NodeConfig, node: &Node, events: &Events) -> anyhow::Result<Vec<LiveMount>> {
     let managers = match config.managers.is_empty() {
         true => node.addresses().to_vec(),
         false => config.managers.clone(),
@@ -70,26 +66,27 @@ fn mount_all(
         let mut options = MountOptions::parse(&mount.options)?;
         options.key = options.key.or_else(|| config.key.clone());
         let source = Source {
-            managers: &managers,
-            subtree: "",
+            managers: managers.clone(),
+            subtree: String::new(),
             registry: Some(node.registry()),
             env: node.env(),
         };
-        mounts.push(LiveMount::start(source, &mount.dir, &options, events.sender())?);
-        node.note_mount(&mount.dir)?;
+        mounts.push(LiveMount::start(source, &mount.dir, &options, events)?);
     }
     Ok(mounts)
 }
 
-fn wait_for_signal(events: &Events) {
+/// Serves until a signal; returns the mounts that are left by then.
+fn wait_for_signal(events: &Events, mut mounts: Vec<LiveMount>) -> Vec<LiveMount> {
     loop {
         match events.next() {
             Event::Unmounted(dir) => {
                 tracing::warn!(dir = %dir.display(), "unmounted from outside; the servers go on");
+                mounts.extract_if(.., |mount| mount.dir() == dir).for_each(LiveMount::stop);
             }
             Event::Signal(signal) => {
                 tracing::info!(signal, "stopping; another signal ends the process at once");
-                return;
+                return mounts;
             }
         }
     }

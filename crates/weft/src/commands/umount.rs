@@ -26,7 +26,7 @@ impl Umount {
     /// # Errors
     /// When it is not mounted, or in use.
     pub fn run(self) -> anyhow::Result<Outcome> {
-        let dir = std::path::absolute(&self.dir)?;
+        let dir = mounts::resolve(&self.dir)?;
         let record = mounts::recorded()?.into_iter().find(|record| record.is_at(&dir));
         if !mounts::find_mounted(&dir)?.is_some_and(|mounted| mounted.is_weft()) {
             bail!("dir={} is not a mount of Weft", dir.display());

@@ -4,10 +4,11 @@ use super::book::{Kept, Record};
 use super::options::MountOptions;
 use super::table::find_mounted;
 use crate::process::ProcessId;
-use crate::signals::Event;
+use crate::signals::{Event, Events};
 use anyhow::{Context, bail};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 use weft_client::{Client, ClientConfig};
@@ -23,12 +24,15 @@ const BUSY_POLL: Duration = Duration::from_millis(100);
 /// After it is out of sight, its users have this long to finish what they are doing.
 const END_PATIENCE: Duration = Duration::from_secs(5);
 
+/// Between two looks whether to give up waiting for servers.
+const STOP_POLL: Duration = Duration::from_millis(50);
+
 /// What to mount.
-pub struct Source<'a> {
+pub struct Source {
     /// Addresses of the managers.
-    pub managers: &'a [String],
+    pub managers: Vec<String>,
     /// Path within the volume.
-    pub subtree: &'a str,
+    pub subtree: String,
     /// Targets of this process, which are called directly.
     pub registry: Option<Arc<Registry>>,
     /// The clock.
@@ -45,19 +49,41 @@ pub struct LiveMount {
 }
 
 impl LiveMount {
-    /// Mounts on `dir`, which is made if need be. That it was unmounted by others goes to `events`.
+    /// Mounts on `dir`, which is made if need be. That it was unmounted by others is an event.
     ///
     /// # Errors
-    /// Those of the cluster and of the kernel; nothing stays mounted.
+    /// Those of the cluster and of the kernel, and when a signal comes before the servers answer;
+    /// nothing stays mounted.
     pub fn start(
-        source: Source<'_>,
+        source: Source,
+        dir: &Path,
+        options: &MountOptions,
+        events: &Events,
+    ) -> anyhow::Result<LiveMount> {
+        let (tell, told) = channel();
+        let (dir, options, sender) = (dir.to_path_buf(), options.clone(), events.sender());
+        // A hard mount may wait for ever, which must not keep the process from being stopped.
+        let mounting = std::thread::Builder::new().name("weft-mounting".into());
+        mounting.spawn(move || tell.send(LiveMount::mount(source, &dir, &options, sender)))?;
+        let stopping = events.stopping();
+        loop {
+            match told.recv_timeout(STOP_POLL) {
+                Ok(mounted) => return mounted,
+                Err(RecvTimeoutError::Timeout) if !stopping.load(Ordering::SeqCst) => {}
+                Err(_) => bail!("stopped while waiting for the servers"),
+            }
+        }
+    }
+
+    fn mount(
+        source: Source,
         dir: &Path,
         options: &MountOptions,
         events: Sender<Event>,
     ) -> anyhow::Result<LiveMount> {
         let dir = prepare(dir)?;
         let config = ClientConfig {
-            managers: source.managers.to_vec(),
+            managers: source.managers.clone(),
             key: options.key.as_deref().map(crate::keys::read).transpose()?,
             host: host_name(),
             mountpoint: dir.display().to_string(),
@@ -82,7 +108,7 @@ impl LiveMount {
             }
         };
         let Some(mount) = mounted.mount().cloned() else { bail!("the mount has ended at once") };
-        let record = note(&dir, source.managers, options.key.as_deref(), source.subtree)?;
+        let record = note(&dir, &source.managers, options.key.as_deref(), &source.subtree)?;
         let (tell, ended) = channel();
         let unmounted = dir.clone();
         std::thread::Builder::new().name("weft-mounted".into()).spawn(move || {
@@ -146,7 +172,7 @@ fn is_busy(error: &std::io::Error) -> bool {
 
 /// The directory to mount on, free of what a process that was killed has left mounted there.
 fn prepare(dir: &Path) -> anyhow::Result<PathBuf> {
-    let dir = std::path::absolute(dir)?;
+    let dir = super::resolve(dir)?;
     match find_mounted(&dir)? {
         None => crate::files::make_dir(&dir)?,
         Some(found) if !found.is_weft() => {

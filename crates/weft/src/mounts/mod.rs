@@ -8,4 +8,4 @@ mod table;
 pub use book::{Record, all as recorded};
 pub use live::{LiveMount, Source};
 pub use options::MountOptions;
-pub use table::{find_mounted, unmount, wait_until_answering};
+pub use table::{find_mounted, resolve, unmount, wait_until_answering};

@@ -25,6 +25,28 @@ impl Mounted {
     }
 }
 
+/// Symbolic links followed before a path counts as a circle.
+const MAX_LINKS: usize = 40;
+
+/// A mount point as the kernel lists it: absolute, without symbolic links. What is mounted there is
+/// not touched, since it may hang.
+///
+/// # Errors
+/// When the current directory is gone, or links go in circles.
+pub fn resolve(dir: &Path) -> anyhow::Result<PathBuf> {
+    let mut path = std::path::absolute(dir)?;
+    for _ in 0..MAX_LINKS {
+        let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return Ok(path) };
+        let parent = parent.canonicalize().unwrap_or_else(|_| parent.to_path_buf());
+        path = parent.join(name);
+        match std::fs::read_link(&path) {
+            Ok(target) => path = parent.join(target),
+            Err(_) => return Ok(path),
+        }
+    }
+    bail!("{}: too many symbolic links", dir.display())
+}
+
 /// What is mounted on `dir`; the topmost if there are several.
 ///
 /// # Errors
@@ -120,6 +142,19 @@ mod tests {
         assert!(mounted.is_weft());
         assert_eq!(find_mounted(Path::new("/proc")).unwrap().unwrap().kind, "proc");
         assert_eq!(find_mounted(Path::new("/nowhere")).unwrap(), None);
+    }
+
+    #[test]
+    fn links_are_resolved_up_to_what_does_not_exist() {
+        let dir = tempfile::tempdir().unwrap();
+        let top = dir.path().canonicalize().unwrap();
+        std::fs::create_dir(top.join("real")).unwrap();
+        std::os::unix::fs::symlink("real", top.join("link")).unwrap();
+        std::os::unix::fs::symlink("circle", top.join("circle")).unwrap();
+        assert_eq!(resolve(&top.join("link")).unwrap(), top.join("real"));
+        assert_eq!(resolve(&top.join("link/new")).unwrap(), top.join("real/new"));
+        assert!(resolve(&top.join("circle")).is_err());
+        assert_eq!(resolve(Path::new("/")).unwrap(), Path::new("/"));
     }
 
     #[test]

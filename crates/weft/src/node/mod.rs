@@ -15,7 +15,6 @@ pub use state_file::{State, StateFile, read_all as read_state_files};
 
 use metadata::Metadata;
 use starting::Starting;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use storage::OpenTarget;
@@ -119,14 +118,6 @@ impl Node {
     /// The clock of this process.
     pub fn env(&self) -> Arc<dyn Env> {
         self.env.clone()
-    }
-
-    /// Notes a mount in the state file.
-    ///
-    /// # Errors
-    /// Those of the file.
-    pub fn note_mount(&mut self, mountpoint: &Path) -> anyhow::Result<()> {
-        self.state_file.as_mut().map_or(Ok(()), |file| file.add_mount(mountpoint))
     }
 
     /// Stops in order: nobody new is let in, what is under way ends, everything is on stable storage,

@@ -10,7 +10,7 @@ use weft_model::TargetId;
 /// Contents of a state file.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct State {
-    /// Name of the node, or `mount`.
+    /// Name of the node.
     pub name: String,
     /// The process.
     pub process: ProcessId,
@@ -22,8 +22,6 @@ pub struct State {
     pub addresses: Vec<String>,
     /// Where `/metrics` is.
     pub metrics: Option<SocketAddr>,
-    /// Mounts in the process.
-    pub mounts: Vec<PathBuf>,
 }
 
 /// A process' own state file; removed when dropped.
@@ -47,7 +45,6 @@ impl StateFile {
             targets: Vec::new(),
             addresses: addresses.to_vec(),
             metrics: None,
-            mounts: Vec::new(),
         };
         let file = StateFile { path: dir.join(format!("{name}.json")), state };
         file.store()?;
@@ -64,16 +61,6 @@ impl StateFile {
         metrics: Option<SocketAddr>,
     ) -> anyhow::Result<()> {
         (self.state.ready, self.state.targets, self.state.metrics) = (true, targets, metrics);
-        self.store()
-    }
-
-    /// The process has mounted.
-    ///
-    /// # Errors
-    /// Those of the file.
-    pub fn add_mount(&mut self, mountpoint: &Path) -> anyhow::Result<()> {
-        self.state.ready = true;
-        self.state.mounts.push(mountpoint.to_path_buf());
         self.store()
     }
 

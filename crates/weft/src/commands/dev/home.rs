@@ -3,7 +3,7 @@
 use super::ports::free_port;
 use crate::node::NodeConfig;
 use crate::node::config::{MountConfig, TargetConfig};
-use crate::{files, keys};
+use crate::{files, keys, mounts};
 use anyhow::{Context, bail};
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
@@ -65,7 +65,7 @@ impl Home {
             None => Book {
                 cluster: Uuid::random()?.to_string(),
                 osts: osts.unwrap_or(DEFAULT_OSTS),
-                mount: dir.join("mnt"),
+                mount: mounts::resolve(&dir.join("mnt"))?,
                 processes: false,
                 ports: BTreeMap::new(),
             },
@@ -78,7 +78,7 @@ impl Home {
             home.book.osts = osts;
         }
         if let Some(mount) = mount {
-            home.book.mount = std::path::absolute(mount)?;
+            home.book.mount = mounts::resolve(&mount)?;
         }
         home.store()?;
         if !home.key_file().exists() {

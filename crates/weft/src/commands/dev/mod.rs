@@ -34,6 +34,11 @@ pub enum Command {
 }
 
 impl Command {
+    /// Whether servers run in this process.
+    pub const fn serves(&self) -> bool {
+        matches!(self, Command::Up(up) if up.foreground)
+    }
+
     /// Does it.
     ///
     /// # Errors

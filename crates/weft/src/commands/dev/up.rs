@@ -40,7 +40,7 @@ pub struct Up {
     processes: bool,
     /// Stay in the foreground, with the log on standard error.
     #[arg(long, conflicts_with = "processes")]
-    foreground: bool,
+    pub foreground: bool,
 }
 
 impl Up {
