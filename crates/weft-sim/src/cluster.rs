@@ -23,8 +23,9 @@ use weft_store::{MemKv, MemObjects, ObjectStore};
 
 /// Object servers.
 pub const OSTS: usize = 3;
-/// A client not heard of for this long has lost its session.
-pub const LEASE: Duration = Duration::from_secs(5);
+/// A client not heard of for this long has lost its session. Longer than any operation waits for a
+/// server, as the clients here have no thread that renews their sessions meanwhile.
+pub const LEASE: Duration = Duration::from_secs(20);
 /// Between two background syncs of the metadata.
 const SYNC_INTERVAL: Duration = Duration::from_millis(20);
 /// Rounds of the above between two steps of other background work.

@@ -43,7 +43,7 @@ pub fn fail(stage: &Stage, clients: &[usize]) {
         }
     }
     check_new_files(stage, &hand);
-    hand.must("unmount", hand.client.unmount());
+    hand.unmount();
     world.pause(Duration::from_secs(2));
     check::stores(cluster, true);
 }

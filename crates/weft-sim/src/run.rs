@@ -119,7 +119,7 @@ impl Stage {
             let tree = self.new_tree(&hand);
             self.trees.lock().push(tree);
         }
-        hand.must("unmount", hand.client.unmount());
+        hand.unmount();
         process.world.kill(process.host, "set up");
     }
 
@@ -168,7 +168,7 @@ impl Stage {
             tree.close_all(&hand);
             self.trees.lock().push(tree);
         }
-        hand.must("unmount", hand.client.unmount());
+        hand.unmount();
     }
 
     /// A client that dies in a tree leaves it in an unknown state: nobody works there any more.
@@ -211,7 +211,7 @@ impl Stage {
         }
         let contest = self.contest.lock().take();
         contest.into_iter().for_each(|contest| contest.check(&hand));
-        hand.must("unmount", hand.client.unmount());
+        hand.unmount();
         self.world.pause(Duration::from_secs(2));
         check::stores(&self.cluster, false);
     }

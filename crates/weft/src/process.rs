@@ -11,7 +11,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
@@ -100,8 +100,7 @@ pub fn start_in_background(
     let log_file = OpenOptions::new().create(true).append(true).mode(0o640).open(log);
     let log_file = log_file.with_context(|| format!("cannot open log file={}", log.display()))?;
     let from = log_file.metadata().map_or(0, |meta| meta.len());
-    // Not the path: the program may have been replaced since this process was started.
-    let mut child = Command::new("/proc/self/exe")
+    let mut child = Command::new(own_program())
         .arg0("weft")
         .args(args)
         .stdin(Stdio::null())
@@ -113,6 +112,12 @@ pub fn start_in_background(
     let _ = child.kill();
     let _ = child.wait();
     bail!("{why}; log={}{}", log.display(), tail(log, from));
+}
+
+/// This program, under its name if it still has it: it may have been replaced since it was started.
+fn own_program() -> PathBuf {
+    let path = std::env::current_exe().ok().filter(|path| path.exists());
+    path.unwrap_or_else(|| "/proc/self/exe".into())
 }
 
 fn wait_until_ready(child: &mut Child, patience: Duration) -> Result<(), String> {

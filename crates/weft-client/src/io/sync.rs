@@ -18,11 +18,8 @@ impl Client {
     pub fn fsync(&self, ctx: &Ctx<'_>, file: &OpenFile, _datasync: bool) -> Result<()> {
         self.timed(Op::Fsync, || {
             let patience = self.patience(ctx);
-            let (layout, end) = {
-                let state = file.inode.state();
-                (state.layout.clone(), state.known_end())
-            };
-            let groups = by_target(layout.objects_below(file.fid(), end));
+            // Also objects beyond the end known here: others may have written them.
+            let groups = by_target(file.layout().objects(file.fid()));
             let asked = groups.into_iter().map(|(target, objects)| {
                 (target, oss::Sync { objects: objects.into_iter().map(Into::into).collect() })
             });

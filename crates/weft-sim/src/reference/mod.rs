@@ -108,6 +108,13 @@ impl Hand {
         self.world.one_in(n)
     }
 
+    /// Leaves. Servers that do not answer soon are left to the lease.
+    pub fn unmount(&self) {
+        if let Err(error) = self.client.unmount() {
+            assert_eq!(error.kind, ErrorKind::TimedOut, "unmount: {error}");
+        }
+    }
+
     /// The answer to what must not fail.
     pub fn must<T>(&self, what: &str, result: Result<T>) -> T {
         result.unwrap_or_else(|error| panic!("{what}: {error}"))
@@ -118,6 +125,7 @@ impl Tree {
     /// A new, empty directory in the root.
     pub fn new(hand: &Hand, number: usize) -> Tree {
         let name = format!("tree{number}");
+        let begun = hand.world.digest().1;
         let attr = hand.client.mkdir(&ctx(), hand.client.root(), name.as_bytes(), 0o755);
         let fid = hand.must("make a tree", attr).fid;
         let top = Node::Dir { entries: BTreeMap::new(), parent: 0, gone: false };
@@ -127,10 +135,10 @@ impl Tree {
             fids: vec![fid],
             opens: Vec::new(),
             byte: 0,
-            history: Vec::new(),
+            history: vec![Moment { span: (0, 0), names: Names::new() }],
             synced: 0,
         };
-        tree.remember(0, hand.world.digest().1);
+        tree.remember(begun, hand.world.digest().1);
         tree
     }
 
