@@ -77,6 +77,7 @@ impl Mds {
     fn modify(&self, info: &CallInfo, live: &Arc<Live>, request: &Request) -> Result<Reply> {
         use Request as Q;
         if let Some(saved) = self.saved_reply(info.xid, live)? {
+            self.open_again(info, request, &saved)?;
             return Ok(saved);
         }
         match request {
@@ -176,6 +177,22 @@ impl Mds {
         })?;
         live.save(info.xid.slot(), saved);
         Ok(reply)
+    }
+
+    /// A file that was opened by a request whose answer was lost in a restart: the client could not
+    /// reclaim what it did not know of.
+    fn open_again(&self, info: &CallInfo, request: &Request, saved: &Reply) -> Result<()> {
+        use Request as Q;
+        let (handle, flags, entry) = match (request, saved) {
+            (Q::Create(r), Reply::Create(made)) => (r.handle, r.flags, made.entry.as_ref()),
+            (Q::Tmpfile(r), Reply::Tmpfile(made)) => (r.handle, r.flags, made.entry.as_ref()),
+            (Q::Open(r), Reply::Open(entry)) => (r.handle, r.flags, Some(entry)),
+            _ => return Ok(()),
+        };
+        let fid = entry.and_then(|entry| entry.attr.as_ref()).map_or(0, |attr| attr.fid);
+        let open = mds::OpenHandle { fid, handle, flags };
+        let now = self.env.now();
+        self.committer.transact(now, |txn| ops::session::take_back(txn, info.client, &open))
     }
 
     fn saved_reply(&self, xid: Xid, live: &Live) -> Result<Option<Reply>> {

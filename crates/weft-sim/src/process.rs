@@ -55,7 +55,7 @@ impl World {
     pub fn kill(&self, host: usize, why: &str) {
         let mut hosts = self.hosts.lock();
         let host = &mut hosts.0[host];
-        if host.incarnation % 2 == 0 {
+        if host.incarnation.is_multiple_of(2) {
             return;
         }
         host.incarnation += 1;

@@ -55,6 +55,7 @@ impl Transport for Wire {
             return Err(self.silence(&what, "answer lost"));
         }
         from.pause(world.span(20, 400));
+        world.explain(request);
         let outcome = answer.as_ref().map_or_else(|error| error.kind.text(), |_| "ok");
         world.note(format_args!("{what}: {outcome}"));
         as_received(request.number(), answer)

@@ -10,7 +10,7 @@ use crate::plan::Plan;
 use crate::process::Hosts;
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use rand::{Rng, SeedableRng, rngs::SmallRng};
-use std::fmt::Display;
+use std::fmt::{Debug, Display};
 use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -124,6 +124,16 @@ impl World {
             state.digest = (state.digest ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
         }
         state.events += 1;
+    }
+
+    /// Prints more about the event that follows.
+    pub fn explain(&self, more: impl Debug) {
+        if self.tracing {
+            let mut more = format!("{more:?}");
+            more.retain(|c| c.is_ascii_graphic());
+            more.truncate(400);
+            println!("{:>12} {:<10} {more}", "", "");
+        }
     }
 
     /// Digest and number of all events so far.

@@ -3,6 +3,7 @@
 use crate::opens::OpenFile;
 use crate::record::Session;
 use crate::sessions::Live;
+use crate::txn::Txn;
 use crate::{Mds, expiry, keys, ops};
 use prost::Message as _;
 use std::sync::atomic::Ordering;
@@ -76,17 +77,7 @@ pub fn reclaim(mds: &Mds, info: &CallInfo, request: &mds::Reclaim) -> Result<Emp
     let live = mds.sessions.get(info.client).ok_or(ErrorKind::NoSession)?;
     live.hear(mds.env.monotonic());
     mds.committer.transact(mds.env.now(), |txn| {
-        for open in &request.opens {
-            let fid = Fid(open.fid);
-            let Some(inode) = txn.find_inode(fid)? else { continue };
-            let mut changed = inode.as_ref().clone();
-            if ops::open::note_writer(txn, info.client, fid, &mut changed, open.flags) {
-                txn.put_inode(fid, changed);
-            }
-            let file = OpenFile { fid, flags: open.flags };
-            txn.planner.opens.open(info.client, open.handle, file);
-        }
-        Ok(())
+        request.opens.iter().try_for_each(|open| take_back(txn, info.client, open))
     })?;
     for lock in &request.locks {
         ops::lock::reclaim(mds, info, lock)?;
@@ -98,4 +89,19 @@ pub fn reclaim(mds: &Mds, info: &CallInfo, request: &mds::Reclaim) -> Result<Emp
         mds.end_recovery_if_complete();
     }
     Ok(Empty {})
+}
+
+/// Notes a file as open, as it was before a restart.
+///
+/// # Errors
+/// Those of the store.
+pub fn take_back(txn: &mut Txn<'_>, client: ClientId, open: &mds::OpenHandle) -> Result<()> {
+    let fid = Fid(open.fid);
+    let Some(inode) = txn.find_inode(fid)? else { return Ok(()) };
+    let mut changed = inode.as_ref().clone();
+    if ops::open::note_writer(txn, client, fid, &mut changed, open.flags) {
+        txn.put_inode(fid, changed);
+    }
+    txn.planner.opens.open(client, open.handle, OpenFile { fid, flags: open.flags });
+    Ok(())
 }
