@@ -21,7 +21,10 @@ pub const MAX_SESSIONS: usize = 16_384;
 pub struct Live {
     /// As stored.
     pub record: Session,
-    /// The client has spoken since the MDT started, and has reclaimed what it had.
+    /// The client has opened the session since the MDT started. A reclaim that was begun before the
+    /// restart is not to be finished after it.
+    pub greeted: AtomicBool,
+    /// The client has reclaimed what it had, or has never had anything.
     pub present: AtomicBool,
     /// Milliseconds on the server's monotonic clock.
     last_heard_ms: AtomicU64,
@@ -40,6 +43,7 @@ impl Live {
     pub fn new(record: Session, present: bool, now: Duration) -> Live {
         Live {
             record,
+            greeted: AtomicBool::new(present),
             present: AtomicBool::new(present),
             last_heard_ms: AtomicU64::new(now.as_millis() as u64),
             replies: Mutex::default(),

@@ -29,6 +29,7 @@ pub fn open(
     let known = mds.sessions.get(info.client);
     if let Some(live) = &known {
         live.hear(now);
+        live.greeted.store(true, Ordering::Release);
     } else {
         let record = Session {
             host: request.host.clone(),
@@ -72,9 +73,12 @@ pub fn close(mds: &Mds, info: &CallInfo) -> Result<Empty> {
 /// Takes back what the client had open and locked before the restart.
 ///
 /// # Errors
-/// `NoSession` when the session is not known at all, those of the locks.
+/// `NoSession` when the session is not known at all or was not opened since this MDT started, those of
+/// the locks.
 pub fn reclaim(mds: &Mds, info: &CallInfo, request: &mds::Reclaim) -> Result<Empty> {
-    let live = mds.sessions.get(info.client).ok_or(ErrorKind::NoSession)?;
+    let live = mds.sessions.get(info.client);
+    let live = live.filter(|live| live.greeted.load(Ordering::Acquire));
+    let live = live.ok_or(ErrorKind::NoSession)?;
     live.hear(mds.env.monotonic());
     mds.committer.transact(mds.env.now(), |txn| {
         request.opens.iter().try_for_each(|open| take_back(txn, info.client, open))

@@ -5,8 +5,8 @@ use crate::outcome::{Outcome, Usage};
 use crate::xattr;
 use anyhow::Context;
 use clap::Args;
-use std::fs::OpenOptions;
-use std::io::ErrorKind;
+use rustix::fs::{CWD, FileType, Mode};
+use rustix::io::Errno;
 use std::path::{Path, PathBuf};
 use weft_model::layout::LayoutSpec;
 
@@ -50,9 +50,11 @@ fn set(path: &Path, spec: &LayoutSpec, delete: bool) -> anyhow::Result<()> {
     if delete {
         return Err(Usage(format!("{}: -d is for directories", path.display())).into());
     }
-    let made = match OpenOptions::new().write(true).create_new(true).open(path) {
-        Ok(_) => true,
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => false,
+    // Made without opening it: a file that is open for writing, or was a moment ago, keeps its layout.
+    let mode = Mode::from_raw_mode(0o666);
+    let made = match rustix::fs::mknodat(CWD, path, FileType::RegularFile, mode, 0) {
+        Ok(()) => true,
+        Err(Errno::EXIST) => false,
         Err(error) => return Err(error).with_context(|| path.display().to_string()),
     };
     let outcome = xattr::set_json(path, "weft.layout.set", spec);
