@@ -243,6 +243,26 @@ impl Client {
         if session.opened.load(Ordering::Acquire) != seen {
             return Ok(());
         }
+        loop {
+            match self.open_and_reclaim(session, seen, patience) {
+                // The MDT has restarted once more meanwhile. It is waited for like one that is down.
+                Err(error) if error.kind == ErrorKind::NoSession && patience.limit.is_none() => {
+                    if patience.interrupted.is_some_and(|interrupted| interrupted()) {
+                        return Err(FsError::new(ErrorKind::Interrupted, "open session"));
+                    }
+                    self.env().sleep(GATE_POLL);
+                }
+                outcome => return outcome,
+            }
+        }
+    }
+
+    fn open_and_reclaim(
+        &self,
+        session: &Session,
+        seen: u64,
+        patience: &Patience<'_>,
+    ) -> Result<()> {
         let request = mds::OpenSession {
             host: self.config.host.clone(),
             mountpoint: self.config.mountpoint.clone(),
@@ -255,7 +275,7 @@ impl Client {
         }
         // One that is known the first time has outlived the MDT that opened it and lost the answer.
         if reply.known && restarted || seen > 0 && !reply.known {
-            self.reclaim(session.mdt, restarted, patience)?;
+            self.reclaim(session.mdt, reply.known, patience)?;
         }
         session.instance.store(reply.instance, Ordering::Relaxed);
         session.lease_ms.store(reply.lease_ms.into(), Ordering::Relaxed);
@@ -263,11 +283,11 @@ impl Client {
         Ok(())
     }
 
-    /// Tells the MDT what this client has: after its restart everything, after our expiry the open
-    /// handles only.
-    fn reclaim(&self, mdt: TargetId, restarted: bool, patience: &Patience<'_>) -> Result<()> {
+    /// Tells the MDT what this client has: after its restart everything; where it does not know the
+    /// session any more, the open handles only.
+    fn reclaim(&self, mdt: TargetId, known: bool, patience: &Patience<'_>) -> Result<()> {
         let inodes = self.inodes.of_mdt(|fid| self.map().mdt_of(fid) == Some(mdt));
-        if !restarted {
+        if !known {
             inodes.iter().for_each(|inode| inode.lose_locks());
         }
         let opens: Vec<_> = inodes.iter().flat_map(|inode| inode.open_handles()).collect();

@@ -1,10 +1,11 @@
 //! The end of a session, asked for or because the client is gone: handles are closed, locks dropped,
 //! and the sizes of files it may have written are read from their objects.
 
+use crate::ops::written::Observed;
 use crate::record::Inode;
 use crate::{Mds, keys, ops};
 use std::ops::ControlFlow;
-use weft_model::{ClientId, Fid, Result};
+use weft_model::{ClientId, ErrorKind, Fid, FsError, Result};
 
 /// Ends a session. What cannot be finished now (an OST is down) is kept marked, and is finished by
 /// [`adopt_writers`] later.
@@ -93,18 +94,25 @@ fn marked(mds: &Mds, client: ClientId) -> Result<Vec<Fid>> {
 }
 
 fn find_size(mds: &Mds, client: ClientId, fid: Fid) -> Result<()> {
-    let inode = mds.committer.committed.inode(fid)?;
-    let size = inode.map(|inode| mds.objects.size(fid, &inode)).transpose()?;
-    adopt(mds, client, fid, size)
+    let Some(inode) = mds.committer.committed.inode(fid)? else {
+        return adopt(mds, client, fid, None);
+    };
+    let size = mds.objects.size(fid, &inode)?;
+    adopt(mds, client, fid, Some(Observed { size, size_epoch: inode.size_epoch }))
 }
 
-fn adopt(mds: &Mds, client: ClientId, fid: Fid, size: Option<u64>) -> Result<()> {
+fn adopt(mds: &Mds, client: ClientId, fid: Fid, observed: Option<Observed>) -> Result<()> {
     mds.committer.transact(mds.env.now(), |txn| {
         txn.put_raw(keys::writer(client, fid), None);
         let Some(inode) = txn.find_inode(fid)? else { return Ok(()) };
         let mut inode: Inode = inode.as_ref().clone();
+        if observed.is_none_or(|observed| observed.size_epoch != inode.size_epoch) {
+            return Err(FsError::new(ErrorKind::NotReady, "find size")
+                .on(format_args!("fid={fid}"))
+                .because("the file was truncated meanwhile"));
+        }
         inode.writers.retain(|&writer| writer != client.0);
-        if let Some(size) = size.filter(|&size| size > inode.size) {
+        if let Some(Observed { size, .. }) = observed.filter(|seen| seen.size > inode.size) {
             inode.size = size;
             inode.touch_entries(txn.now);
         }

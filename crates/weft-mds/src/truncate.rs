@@ -83,8 +83,8 @@ enum Step {
 pub fn run(mds: &Mds, info: &CallInfo, request: &SetAttr) -> Result<Entry> {
     let fid = Fid(request.fid);
     let size = request.size.unwrap_or(0);
-    let observed = written::observe(mds, fid, &request.written)?;
     let _busy = mds.truncating.enter(&*mds.env, fid)?;
+    let observed = written::observe(mds, fid, &request.written)?;
     let step =
         mds.committer.transact(mds.env.now(), |txn| begin(txn, info, request, size, observed))?;
     let layout = match step {
@@ -100,7 +100,7 @@ fn begin(
     info: &CallInfo,
     request: &SetAttr,
     size: u64,
-    observed: Option<u64>,
+    observed: Option<written::Observed>,
 ) -> Result<Step> {
     let fid = Fid(request.fid);
     let mut inode = txn.inode(fid)?.as_ref().clone();
@@ -114,7 +114,7 @@ fn begin(
     if size > layout.max_size() {
         return Err(ErrorKind::FileTooBig.into());
     }
-    written::apply(&mut inode, &request.written, observed, txn.now);
+    written::apply(&mut inode, &request.written, observed, txn.now)?;
     let known = !inode.written_by_others(info.client.0);
     let untouched = !inode.touched && inode.writers.iter().all(|&w| w == info.client.0);
     if untouched || known && size >= inode.size {

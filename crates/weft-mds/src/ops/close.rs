@@ -16,7 +16,7 @@ pub fn plan(
     txn: &mut Txn<'_>,
     info: &CallInfo,
     request: &Close,
-    observed: Option<u64>,
+    observed: Option<written::Observed>,
 ) -> Result<Empty> {
     let fid = Fid(request.fid);
     let Some(inode) = txn.find_inode(fid)? else {
@@ -24,7 +24,7 @@ pub fn plan(
         return Ok(Empty {});
     };
     let mut changed = inode.as_ref().clone();
-    let mut dirty = written::apply(&mut changed, &request.written, observed, txn.now);
+    let mut dirty = written::apply(&mut changed, &request.written, observed, txn.now)?;
     txn.planner.opens.close(info.client, request.handle);
     dirty |= forget_writer(txn, info.client, fid, &mut changed);
     finish(txn, fid, changed, dirty)

@@ -19,11 +19,11 @@ pub fn plan(
     txn: &mut Txn<'_>,
     info: &CallInfo,
     request: &SetAttr,
-    observed: Option<u64>,
+    observed: Option<written::Observed>,
 ) -> Result<Entry> {
     let fid = Fid(request.fid);
     let mut inode = txn.inode(fid)?.as_ref().clone();
-    written::apply(&mut inode, &request.written, observed, txn.now);
+    written::apply(&mut inode, &request.written, observed, txn.now)?;
     apply(txn, fid, &mut inode, request)?;
     let entry = namespace::entry(fid, &inode, info.client);
     txn.put_inode(fid, inode);

@@ -3,42 +3,55 @@
 use crate::Mds;
 use crate::record::Inode;
 use crate::txn::Txn;
-use weft_model::{Fid, Result, Timespec, cred};
+use weft_model::{ErrorKind, Fid, FsError, Result, Timespec, cred};
 use weft_rpc::pb::{self, Empty, mds::UpdateWritten, mds::Written};
 
 /// Plans it. For an inode that is gone there is nothing to report.
 ///
 /// # Errors
 /// Those of the store.
-pub fn plan(txn: &mut Txn<'_>, request: &UpdateWritten, observed: Option<u64>) -> Result<Empty> {
+pub fn plan(
+    txn: &mut Txn<'_>,
+    request: &UpdateWritten,
+    observed: Option<Observed>,
+) -> Result<Empty> {
     let fid = Fid(request.fid);
     if let Some(inode) = txn.find_inode(fid)? {
         let mut changed = inode.as_ref().clone();
-        if apply(&mut changed, &request.written, observed, txn.now) {
+        if apply(&mut changed, &request.written, observed, txn.now)? {
             txn.put_inode(fid, changed);
         }
     }
     Ok(Empty {})
 }
 
-/// Applies a report; false when it says nothing new. `observed` is the size that the objects prove,
-/// given where the client wrote without knowing of the last truncation.
+/// The size that the objects prove.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Observed {
+    /// The size.
+    pub size: u64,
+    /// Count of truncations before the look. One that has ended since makes it void: it may have been
+    /// going on during the look.
+    pub size_epoch: u64,
+}
+
+/// Applies a report; false when it says nothing new. `observed` is given where the client wrote
+/// without knowing of the last truncation.
+///
+/// # Errors
+/// `NotReady` when a truncation has ended since the look at the objects: the request has to come again.
 pub fn apply(
     inode: &mut Inode,
     written: &Option<Written>,
-    observed: Option<u64>,
+    observed: Option<Observed>,
     now: Timespec,
-) -> bool {
-    let Some(written) = written else { return false };
+) -> Result<bool> {
+    let Some(written) = written else { return Ok(false) };
     let mut dirty = false;
     if let Some(mtime) = written.mtime {
         dirty = true;
         inode.touched = true;
-        if written.size_epoch == inode.size_epoch {
-            inode.size = inode.size.max(written.end);
-        } else if let Some(observed) = observed {
-            inode.size = inode.size.max(observed);
-        }
+        inode.size = inode.size.max(proven_end(inode, written, observed)?);
         inode.touch_written(mtime.into());
     }
     if let Some(blocks) = written.blocks.filter(|&blocks| blocks != inode.blocks) {
@@ -50,7 +63,19 @@ pub fn apply(
         dirty |= reduced != inode.mode & 0o7777;
         inode.mode = inode.mode & !0o7777 | reduced;
     }
-    dirty | apply_atime(inode, written.atime, now)
+    Ok(dirty | apply_atime(inode, written.atime, now))
+}
+
+/// What a report proves of the size.
+fn proven_end(inode: &Inode, written: &Written, observed: Option<Observed>) -> Result<u64> {
+    if written.size_epoch == inode.size_epoch || written.end == 0 {
+        return Ok(written.end);
+    }
+    match observed {
+        Some(observed) if observed.size_epoch == inode.size_epoch => Ok(observed.size),
+        _ => Err(FsError::new(ErrorKind::NotReady, "report writes")
+            .because("the file was truncated meanwhile")),
+    }
 }
 
 /// Takes over an access time by the rules of `relatime`: only if the file was changed since the last
@@ -72,13 +97,14 @@ pub fn apply_atime(inode: &mut Inode, atime: Option<pb::Time>, now: Timespec) ->
 ///
 /// # Errors
 /// When an OST does not answer.
-pub fn observe(mds: &Mds, fid: Fid, written: &Option<Written>) -> Result<Option<u64>> {
+pub fn observe(mds: &Mds, fid: Fid, written: &Option<Written>) -> Result<Option<Observed>> {
     let Some(written) = written.as_ref().filter(|written| written.end > 0) else {
         return Ok(None);
     };
     match mds.committer.committed.inode(fid)? {
         Some(inode) if inode.size_epoch != written.size_epoch => {
-            mds.objects.size(fid, &inode).map(Some)
+            let size = mds.objects.size(fid, &inode)?;
+            Ok(Some(Observed { size, size_epoch: inode.size_epoch }))
         }
         _ => Ok(None),
     }
