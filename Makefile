@@ -14,7 +14,7 @@ test: setup ## everything that has to pass before a change lands
 	@scripts/test
 
 build: setup
-	@echo "==> building (two to four minutes from nothing)"
+	@echo "==> building (several minutes from nothing)"
 	@cargo build --release --locked --workspace --bins
 
 setup:
