@@ -16,6 +16,9 @@ use std::time::Duration;
 use weft_client::{Ctx, Rounds};
 use weft_model::layout::{ComponentSpec, EOF, LayoutSpec};
 
+/// How long things go wrong, at most.
+const STORM: Duration = Duration::from_secs(300);
+
 /// What came of a run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Outcome {
@@ -91,6 +94,10 @@ impl Stage {
         while self.working.load(Ordering::Relaxed) > 0 {
             if plan.power && self.world.now() >= power_fails_at {
                 break;
+            }
+            // An MDS that is killed all the time never ends its recovery.
+            if self.world.now() >= STORM {
+                self.world.faults.store(false, Ordering::Relaxed);
             }
             self.world.pause(Duration::from_millis(5));
         }

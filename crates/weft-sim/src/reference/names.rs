@@ -79,7 +79,9 @@ impl Tree {
 
     pub(super) fn create(&mut self, hand: &Hand) {
         let (dir, name) = self.place(hand);
-        let (exclusive, cuts, append) = (hand.one_in(3), hand.one_in(5), hand.one_in(5));
+        let (exclusive, cuts) = (hand.one_in(3), hand.one_in(5));
+        // An append for which there is no space leaves a hole: its place stays reserved.
+        let append = hand.one_in(5) && hand.world.plan.capacity.is_none();
         let mut flags = OpenFlags::READ | OpenFlags::WRITE;
         if cuts {
             flags = flags | OpenFlags::TRUNCATE;
