@@ -2,9 +2,11 @@
 
 use crate::config::ClientConfig;
 use crate::ctx::Ctx;
+use crate::grants::{Asked, Grants};
 use crate::inode::InodeTable;
 use crate::keepalive::Keeper;
 use crate::metrics::{Metrics, Op};
+use crate::recalls::Listening;
 use crate::session::Sessions;
 use parking_lot::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -27,6 +29,8 @@ pub struct Client {
     pub(crate) sessions: Sessions,
     pub(crate) inodes: InodeTable,
     pub(crate) metrics: Metrics,
+    pub(crate) grants: Grants,
+    pub(crate) listening: Listening,
     root: OnceLock<Fid>,
     next_handle: AtomicU64,
     keeper: Mutex<Option<Keeper>>,
@@ -68,6 +72,8 @@ impl Client {
             sessions: Sessions::default(),
             inodes: InodeTable::default(),
             metrics: Metrics::default(),
+            grants: Grants::default(),
+            listening: Listening::default(),
             root: OnceLock::new(),
             next_handle: AtomicU64::new(1),
             keeper: Mutex::new(None),
@@ -132,6 +138,26 @@ impl Client {
         &self.metrics
     }
 
+    /// Whether this client takes grants.
+    pub const fn caches(&self) -> bool {
+        self.config.caches
+    }
+
+    /// What was granted and recalled.
+    pub const fn grants(&self) -> &Grants {
+        &self.grants
+    }
+
+    /// How long a grant counts from now on.
+    pub fn grant_left(&self, grant: &crate::Grant) -> Duration {
+        self.grants.left(grant, self.env().monotonic())
+    }
+
+    /// Before a request whose answer may grant something.
+    pub(crate) fn asking(&self) -> Asked {
+        self.grants.ask(self.env().monotonic())
+    }
+
     /// Reports what is unreported, closes what is open, ends the sessions. Servers that do not answer
     /// within seconds are left to their leases. The first failure is returned, the rest is still done.
     ///
@@ -141,6 +167,7 @@ impl Client {
         // The guard must be gone before the keeper is joined: its thread may be asking for it.
         let keeper = self.keeper.lock().take();
         drop(keeper);
+        self.listening.stop();
         let patience = Patience::of(FAREWELL);
         let mut outcome = Ok(());
         for (inode, handle) in self.inodes.all_handles() {

@@ -29,6 +29,10 @@ pub struct ClientConfig {
     pub policy: Policy,
     /// Name of the volume; empty for the first.
     pub volume: String,
+    /// The client takes grants: whoever mounts calls [`Client::start_caching`] and keeps what it is told.
+    ///
+    /// [`Client::start_caching`]: crate::Client::start_caching
+    pub caches: bool,
     /// Path within the volume that becomes the root; empty for all of it.
     pub subtree: Vec<u8>,
 }

@@ -10,8 +10,9 @@
 //! is the keep-alive. Data whose checksum does not match is never returned. What one client has
 //! written (the call has returned), a later read on any client sees. Nothing assumes a single MDT.
 //!
-//! **Absent by design.** Caching of names, attributes or data (that needs leases), permission checks
-//! (the MDS makes them), following of symbolic links (doors do that).
+//! **Absent by design.** Caching of names, attributes or data (doors do that, under the grants that are
+//! passed on to them), permission checks (the MDS makes them), following of symbolic links (doors do
+//! that).
 //!
 //! **Start here.** [`client`] for the mount, [`session`] for the way to an MDT, [`io`] for the way of
 //! data, [`namespace`] for names.
@@ -20,12 +21,14 @@ pub mod client;
 pub mod config;
 pub mod ctx;
 pub mod flags;
+pub mod grants;
 pub mod inode;
 pub mod io;
 mod keepalive;
 pub mod lock;
 pub mod metrics;
 pub mod namespace;
+pub mod recalls;
 pub mod session;
 mod spread;
 
@@ -33,6 +36,7 @@ pub use client::Client;
 pub use config::{ClientConfig, Policy};
 pub use ctx::Ctx;
 pub use flags::OpenFlags;
+pub use grants::{Grant, Grants};
 pub use inode::{OpenFile, OpenInode};
 pub use io::allocate::AllocateMode;
 pub use io::seek::Whence;
@@ -40,9 +44,11 @@ pub use keepalive::Rounds;
 pub use lock::{LockKind, LockRange};
 pub use metrics::{Metrics, Op};
 pub use namespace::dir::{DirEntry, DirHandle};
+pub use namespace::entry::{Found, Lookup};
 pub use namespace::layout::LayoutOf;
 pub use namespace::open::{CreateArgs, Created};
 pub use namespace::statfs::FsStat;
+pub use recalls::{Keeping, Recalled};
 
 #[cfg(test)]
 mod tests;

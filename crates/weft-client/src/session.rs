@@ -264,6 +264,7 @@ impl Client {
         patience: &Patience<'_>,
     ) -> Result<()> {
         let request = mds::OpenSession {
+            caches: self.config.caches,
             host: self.config.host.clone(),
             mountpoint: self.config.mountpoint.clone(),
         };

@@ -1,9 +1,8 @@
 //! What goes on without a request: the periodic sync, destroying garbage, ending sessions, finishing
 //! truncations after a restart. Driven by [`crate::Mds::tick`], by a thread or by the simulation.
 
-use crate::record::{self, Garbage, Truncation};
+use crate::record::{self, Garbage};
 use crate::{Mds, expiry, keys, ops, truncate};
-use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use weft_model::{ClientId, Fid, Layout, Result};
 
@@ -21,6 +20,7 @@ pub fn tick(mds: &Mds) {
     log("expired sessions", end_expired(mds));
     mds.end_recovery_if_complete();
     log("sizes of dead clients' files", adopt_abandoned(mds));
+    log("removing replaced files", remove_replaced(mds));
     log("destroying objects", destroy_garbage(mds));
 }
 
@@ -34,68 +34,60 @@ fn end_expired(mds: &Mds) -> Result<()> {
 
 /// Finds sizes for marks whose session is gone (an OST was down when it ended).
 fn adopt_abandoned(mds: &Mds) -> Result<()> {
-    let mut clients = BTreeSet::new();
-    let end = [keys::kind::WRITER + 1];
-    let mut from = vec![keys::kind::WRITER];
-    // One look per client, not one per file.
-    loop {
-        let mut found = None;
-        mds.committer.committed.kv.scan(&from, &end, &mut |key, _| {
-            found = keys::number(key).map(ClientId);
-            ControlFlow::Break(())
-        })?;
-        let Some(client) = found else { break };
-        from = weft_store::kv::prefix_end(&keys::writers(client));
-        clients.insert(client);
+    let clients: Vec<ClientId> = mds.unfinished.lock().clients.iter().copied().collect();
+    for client in clients.into_iter().filter(|&client| mds.sessions.get(client).is_none()) {
+        if expiry::adopt_writers(mds, client)? {
+            mds.unfinished.lock().clients.remove(&client);
+        }
     }
-    clients.retain(|&client| mds.sessions.get(client).is_none());
-    clients.into_iter().try_for_each(|client| expiry::adopt_writers(mds, client))
+    Ok(())
 }
 
 /// Destroys objects of files that are gone.
 fn destroy_garbage(mds: &Mds) -> Result<()> {
-    mds.committer.with_planner(|planner| planner.new_garbage = false);
     loop {
-        let prefix = [keys::kind::GARBAGE];
-        let mut found: Vec<(Fid, Garbage)> = Vec::new();
-        let end = weft_store::kv::prefix_end(&prefix);
-        mds.committer.committed.kv.scan(&prefix, &end, &mut |key, value| {
-            if let (Some(fid), Ok(garbage)) = (keys::number(key), record::decode(key, value)) {
-                found.push((Fid(fid), garbage));
-            }
-            if found.len() < GARBAGE_STEP {
-                ControlFlow::Continue(())
-            } else {
-                ControlFlow::Break(())
-            }
-        })?;
-        for (fid, garbage) in &found {
-            if let Some(layout) = garbage.layout.clone() {
-                mds.objects.destroy(*fid, &Layout::try_from(layout)?)?;
-            }
+        let dead = mds.committer.with_planner(|planner| planner.garbage.take(GARBAGE_STEP));
+        let outcome = match dead.is_empty() {
+            true => return Ok(()),
+            false => destroy(mds, &dead),
+        };
+        if outcome.is_err() {
+            mds.committer.with_planner(|planner| planner.garbage.put_back(dead));
         }
-        mds.committer.transact(mds.env.now(), |txn| {
-            found.iter().for_each(|(fid, _)| txn.put_raw(keys::garbage(*fid), None));
-            Ok(())
-        })?;
-        if found.len() < GARBAGE_STEP || mds.is_stopping() {
+        outcome?;
+        if mds.is_stopping() {
             return Ok(());
         }
     }
 }
 
+fn destroy(mds: &Mds, dead: &[Fid]) -> Result<()> {
+    // What is planned may still fail, or have been planned anew; what is in the store has happened.
+    mds.committer.flush()?;
+    let mut destroyed = Vec::with_capacity(dead.len());
+    for &fid in dead {
+        let key = keys::garbage(fid);
+        let Some(value) = mds.committer.committed.kv.get(&key)? else { continue };
+        if let Some(layout) = record::decode::<Garbage>(&key, &value)?.layout {
+            mds.objects.destroy(fid, &Layout::try_from(layout)?)?;
+        }
+        destroyed.push(key);
+    }
+    mds.committer.transact(ClientId::NONE, mds.env.now(), |txn| {
+        destroyed.iter().for_each(|key| txn.put_raw(key.clone(), None));
+        Ok(())
+    })
+}
+
 /// Finishes truncations that were begun before a restart, or whose client gave up on a slow OST.
 fn finish_truncations(mds: &Mds) -> Result<()> {
-    let prefix = [keys::kind::TRUNCATION];
-    let mut found: Vec<(Fid, Truncation)> = Vec::new();
-    let end = weft_store::kv::prefix_end(&prefix);
-    mds.committer.committed.kv.scan(&prefix, &end, &mut |key, value| {
-        if let (Some(fid), Ok(intent)) = (keys::number(key), record::decode(key, value)) {
-            found.push((Fid(fid), intent));
+    let files: Vec<Fid> = mds.unfinished.lock().truncations.iter().copied().collect();
+    for fid in files {
+        if truncate::redo(mds, fid)? {
+            mds.unfinished.lock().truncations.remove(&fid);
         }
-        ControlFlow::Continue(())
-    })?;
-    found.into_iter().try_for_each(|(fid, intent)| truncate::redo(mds, fid, intent))
+    }
+    Ok(())
 }
 
 /// Removes unlinked files that nobody had open, once all clients have come back.
@@ -110,16 +102,25 @@ pub fn sweep_orphans(mds: &Mds) -> Result<()> {
         orphans.extend(keys::number(key).map(Fid));
         ControlFlow::Continue(())
     })?;
-    for fid in orphans {
-        mds.committer.transact(mds.env.now(), |txn| {
-            match txn.find_inode(fid)? {
-                Some(inode) if inode.nlink == 0 => {
-                    ops::close::finish(txn, fid, inode.as_ref().clone(), false)?;
-                }
-                _ => txn.put_raw(keys::orphan(fid), None),
+    orphans.into_iter().try_for_each(|fid| remove_orphan(mds, fid))
+}
+
+/// Removes files that were replaced a while ago.
+fn remove_replaced(mds: &Mds) -> Result<()> {
+    let now = mds.env.monotonic();
+    let due = mds.committer.with_planner(|planner| planner.lingering.take_due(now));
+    due.into_iter().try_for_each(|fid| remove_orphan(mds, fid))
+}
+
+/// Removes a file without names, unless somebody has it open.
+fn remove_orphan(mds: &Mds, fid: Fid) -> Result<()> {
+    mds.committer.transact(ClientId::NONE, mds.env.now(), |txn| {
+        match txn.find_inode(fid)? {
+            Some(inode) if inode.nlink == 0 => {
+                ops::close::finish(txn, fid, inode.as_ref().clone(), false)?;
             }
-            Ok(())
-        })?;
-    }
-    Ok(())
+            _ => txn.put_raw(keys::orphan(fid), None),
+        }
+        Ok(())
+    })
 }

@@ -12,11 +12,12 @@
 //! `docs/design/0001-commit-path.md`.
 
 use crate::committed::Committed;
+use crate::grants::{Claim, Conflict, Grants};
 use crate::txn::{Group, Planner, Txn};
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use weft_model::{FsError, Result, Timespec};
+use weft_model::{ClientId, FsError, Result, Timespec};
 
 /// When a change is acknowledged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -33,6 +34,8 @@ pub enum Durability {
 pub struct Committer {
     /// What is committed.
     pub committed: Committed,
+    /// What sessions keep of it.
+    pub grants: Grants,
     planner: Mutex<Planner>,
     /// Held by the thread that writes a group.
     writer: Mutex<()>,
@@ -59,9 +62,15 @@ const MAX_FAILURES: usize = 64;
 
 impl Committer {
     /// Starts from what is in the store.
-    pub fn new(committed: Committed, planner: Planner, durability: Durability) -> Committer {
+    pub fn new(
+        committed: Committed,
+        grants: Grants,
+        planner: Planner,
+        durability: Durability,
+    ) -> Committer {
         Committer {
             committed,
+            grants,
             settled: AtomicU64::new(planner.generation - 1),
             planner: Mutex::new(planner),
             writer: Mutex::new(()),
@@ -73,33 +82,53 @@ impl Committer {
         }
     }
 
-    /// Plans a request and returns when its changes are as durable as the target promises. When the
-    /// plan fails, nothing is changed.
+    /// Plans a request of `by` ([`ClientId::NONE`] for the MDT itself) and returns when its changes are
+    /// as durable as the target promises. When the plan fails, nothing is changed. It is made again
+    /// when others have to be told of the change first.
     ///
     /// # Errors
     /// Those of the plan, and of the store: `NoSpace` and nothing happened, `Poisoned`.
     pub fn transact<R>(
         &self,
+        by: ClientId,
         now: Timespec,
-        plan: impl FnOnce(&mut Txn<'_>) -> Result<R>,
+        mut plan: impl FnMut(&mut Txn<'_>) -> Result<R>,
     ) -> Result<R> {
+        loop {
+            match self.try_transact(by, now, &mut plan) {
+                Ok(answer) => return answer,
+                Err(conflict) => self.grants.resolve(conflict),
+            }
+        }
+    }
+
+    fn try_transact<R>(
+        &self,
+        by: ClientId,
+        now: Timespec,
+        plan: &mut impl FnMut(&mut Txn<'_>) -> Result<R>,
+    ) -> Result<Result<R>, Conflict> {
         let mut planner = self.planner.lock();
         let mut txn = Txn::new(&mut planner, &self.committed, now);
         let answer = plan(&mut txn);
         let (quiet, saw_uncommitted) = (txn.is_read_only(), txn.saw_uncommitted);
+        let _claim: Claim<'_>;
         match &answer {
-            Ok(_) if !quiet => txn.stage(),
-            _ if !saw_uncommitted => return answer,
+            Ok(_) if !quiet => {
+                _claim = self.grants.claim(by, txn.changed_inodes())?;
+                txn.stage();
+            }
+            _ if !saw_uncommitted => return Ok(answer),
             // An error, too, may rest on something that is not committed yet: wait for that.
             _ => {}
         }
         let generation = planner.generation;
         drop(planner);
-        self.settle(generation)?;
+        let mut settled = self.settle(generation);
         if self.durability == Durability::Sync && !quiet {
-            self.sync()?;
+            settled = settled.and_then(|()| self.sync());
         }
-        answer
+        Ok(settled.and(answer))
     }
 
     /// Plans a request whose changes a crash may take back without harm, and returns before they are
@@ -111,33 +140,54 @@ impl Committer {
     /// As [`Self::transact`].
     pub fn transact_lazily<R>(
         &self,
+        by: ClientId,
         now: Timespec,
-        plan: impl FnOnce(&mut Txn<'_>) -> Result<R>,
+        mut plan: impl FnMut(&mut Txn<'_>) -> Result<R>,
     ) -> Result<R> {
         if self.durability == Durability::Sync {
-            return self.transact(now, plan);
+            return self.transact(by, now, plan);
         }
+        loop {
+            match self.try_transact_lazily(by, now, &mut plan) {
+                Ok(answer) => return answer,
+                Err(conflict) => self.grants.resolve(conflict),
+            }
+        }
+    }
+
+    fn try_transact_lazily<R>(
+        &self,
+        by: ClientId,
+        now: Timespec,
+        plan: &mut impl FnMut(&mut Txn<'_>) -> Result<R>,
+    ) -> Result<Result<R>, Conflict> {
         let mut planner = self.planner.lock();
         let mut txn = Txn::new(&mut planner, &self.committed, now);
         let answer = plan(&mut txn);
         let wait = txn.saw_uncommitted;
+        let _claim: Claim<'_>;
         match &answer {
-            Ok(_) if !txn.is_read_only() && !wait => txn.stage_visibly(),
-            Ok(_) if !txn.is_read_only() => txn.stage(),
-            _ if !wait => return answer,
+            Ok(_) if !txn.is_read_only() => {
+                _claim = self.grants.claim(by, txn.changed_inodes())?;
+                if wait { txn.stage() } else { txn.stage_visibly() }
+            }
+            _ if !wait => return Ok(answer),
             _ => {}
         }
         let generation = planner.generation;
         let full = planner.pending.len() >= MAX_LAZY;
         drop(planner);
         if wait || full {
-            self.settle(generation)?;
+            return Ok(self.settle(generation).and(answer));
         }
-        answer
+        Ok(answer)
     }
 
     /// Writes what was planned lazily.
-    fn flush(&self) -> Result<()> {
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn flush(&self) -> Result<()> {
         let generation = {
             let planner = self.planner.lock();
             if planner.pending.is_empty() {

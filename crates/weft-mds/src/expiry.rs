@@ -17,6 +17,8 @@ pub fn end_session(mds: &Mds, client: ClientId, why: &str) -> Result<()> {
         return Ok(());
     }
     tracing::info!(%client, why, "session ended");
+    mds.unfinished.lock().clients.insert(client);
+    mds.committer.grants.close(client);
     mds.locks.lock().drop_client(client);
     for handle in mds.committer.with_planner(|planner| planner.opens.of_client(client)) {
         close_handle(mds, client, handle)?;
@@ -31,18 +33,23 @@ pub fn end_session(mds: &Mds, client: ClientId, why: &str) -> Result<()> {
             ControlFlow::Continue(())
         },
     )?;
-    mds.committer.transact(mds.env.now(), |txn| {
+    mds.committer.transact(ClientId::NONE, mds.env.now(), |txn| {
         txn.put_raw(keys::session(client), None);
-        saved.into_iter().for_each(|key| txn.put_raw(key, None));
+        saved.iter().for_each(|key| txn.put_raw(key.clone(), None));
         Ok(())
     })?;
-    adopt_writers(mds, client)
+    if adopt_writers(mds, client)? {
+        mds.unfinished.lock().clients.remove(&client);
+    }
+    Ok(())
 }
 
 /// Closes one handle without a report; the writer's mark stays until the size is known.
 fn close_handle(mds: &Mds, client: ClientId, handle: u64) -> Result<()> {
-    mds.committer.transact(mds.env.now(), |txn| {
-        let Some(file) = txn.planner.opens.close(client, handle) else { return Ok(()) };
+    let open = mds.committer.with_planner(|planner| planner.opens.get(client, handle));
+    let Some(file) = open else { return Ok(()) };
+    mds.committer.transact(ClientId::NONE, mds.env.now(), |txn| {
+        txn.planner.opens.close(client, handle);
         if let Some(inode) = txn.find_inode(file.fid)?
             && inode.nlink == 0
         {
@@ -52,17 +59,20 @@ fn close_handle(mds: &Mds, client: ClientId, handle: u64) -> Result<()> {
     })
 }
 
-/// Finds the sizes of all files that a session without a client may have written.
+/// Finds the sizes of all files that a session without a client may have written. Whether all are
+/// known now: an OST that does not answer leaves the file marked.
 ///
 /// # Errors
-/// Those of the store. An OST that does not answer leaves the file marked.
-pub fn adopt_writers(mds: &Mds, client: ClientId) -> Result<()> {
+/// Those of the store.
+pub fn adopt_writers(mds: &Mds, client: ClientId) -> Result<bool> {
+    let mut all = true;
     for fid in marked(mds, client)? {
         if let Err(error) = find_size(mds, client, fid) {
             tracing::warn!(%error, %fid, "size of a dead client's file not known yet");
+            all = false;
         }
     }
-    Ok(())
+    Ok(all)
 }
 
 /// After a restart: takes away the marks of files that a client has closed, without having written to
@@ -102,7 +112,7 @@ fn find_size(mds: &Mds, client: ClientId, fid: Fid) -> Result<()> {
 }
 
 fn adopt(mds: &Mds, client: ClientId, fid: Fid, observed: Option<Observed>) -> Result<()> {
-    mds.committer.transact(mds.env.now(), |txn| {
+    mds.committer.transact(ClientId::NONE, mds.env.now(), |txn| {
         txn.put_raw(keys::writer(client, fid), None);
         let Some(inode) = txn.find_inode(fid)? else { return Ok(()) };
         let mut inode: Inode = inode.as_ref().clone();

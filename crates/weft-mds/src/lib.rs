@@ -25,6 +25,7 @@ pub mod cache;
 pub mod commit;
 pub mod committed;
 pub mod expiry;
+pub mod grants;
 pub mod keys;
 pub mod locks;
 pub mod namespace;
@@ -37,16 +38,19 @@ mod serve;
 pub mod sessions;
 pub mod truncate;
 pub mod txn;
+pub mod unfinished;
 pub mod view;
 
 use crate::cache::Cache;
 use crate::commit::{Committer, Durability};
 use crate::committed::Committed;
+use crate::grants::Grants;
 use crate::objects::Objects;
 use crate::ops::append::Reservations;
 use crate::record::{Counters, Inode};
 use crate::sessions::{Live, Sessions};
 use crate::txn::{Group, Planner, Txn};
+use crate::unfinished::{GarbageQueue, Lingering, Unfinished};
 use parking_lot::Mutex;
 use prost::Message as _;
 use std::ops::ControlFlow;
@@ -103,6 +107,7 @@ pub struct Mds {
     locks: Mutex<locks::LockTable>,
     reservations: Reservations,
     truncating: truncate::Busy,
+    unfinished: Mutex<Unfinished>,
     space: Box<dyn Fn() -> Space + Send + Sync>,
     /// Another value at every start.
     instance: u64,
@@ -122,6 +127,7 @@ impl Mds {
         let counters = load_counters(kv.as_ref(), target, sequence, env.now())?;
         let sessions = load_sessions(kv.as_ref(), env.monotonic())?;
         let recovering = !sessions.is_empty();
+        let unfinished = Unfinished::load(kv.as_ref())?;
         let planner = Planner {
             pending: Group::default(),
             committing: None,
@@ -131,18 +137,21 @@ impl Mds {
             reserved_until: counters.next_object.saturating_sub(1),
             rotation: env.random(),
             recovering: true,
-            new_garbage: true,
+            garbage: GarbageQueue::load(kv.as_ref())?,
+            lingering: Lingering::default(),
         };
         let committed = Committed { kv, cache: Cache::new(settings.cache_inodes) };
+        let grants = Grants::new(env.clone(), sessions.caching());
         let mds = Mds {
             target,
             settings,
-            committer: Committer::new(committed, planner, settings.durability),
+            committer: Committer::new(committed, grants, planner, settings.durability),
             objects: Objects::new(router),
             sessions,
             locks: Mutex::default(),
             reservations: Reservations::default(),
             truncating: truncate::Busy::default(),
+            unfinished: Mutex::new(unfinished),
             space,
             instance: env.random() | 1,
             started: env.monotonic(),
@@ -167,7 +176,7 @@ impl Mds {
 
     /// Whether objects wait to be destroyed, so that a tick is worth while before its time.
     pub fn has_garbage(&self) -> bool {
-        self.committer.with_planner(|planner| planner.new_garbage)
+        self.committer.with_planner(|planner| planner.garbage.is_fresh())
     }
 
     /// Brings everything acknowledged to stable storage; cheap when there is nothing new.
@@ -211,6 +220,27 @@ impl Mds {
             Ok(()) => self.recovering.store(false, Ordering::Release),
             Err(error) => tracing::warn!(%error, "recovery not ended, will be tried again"),
         }
+    }
+
+    /// An inode as it is committed, for a session that is granted what it is told, if that can be.
+    fn read_granted(
+        &self,
+        fid: Fid,
+        client: ClientId,
+    ) -> Result<Option<(Arc<Inode>, pb::mds::Entry)>> {
+        let grants = &self.committer.grants;
+        // Registered first, read afterwards: whoever changes it in between finds the grant.
+        let grant_ms = grants.grant(fid, client);
+        let Some(inode) = self.committer.committed.inode(fid)? else { return Ok(None) };
+        let entry = namespace::entry(fid, &inode, client);
+        if !entry.written_elsewhere {
+            return Ok(Some((inode, pb::mds::Entry { grant_ms, ..entry })));
+        }
+        // What others write changes on the OSTs, without any request here.
+        if grant_ms > 0 {
+            grants.withdraw(fid, client);
+        }
+        Ok(Some((inode, entry)))
     }
 
     /// Chooses the targets of a new file: as asked for, else as its directory says, else by default.

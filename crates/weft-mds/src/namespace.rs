@@ -118,7 +118,8 @@ pub fn drop_name(txn: &mut Txn<'_>, fid: Fid, inode: &Inode, dir: Fid, name: &[u
         return Ok(());
     }
     // While clients reclaim what they had open before a restart, nobody knows what is open.
-    if txn.planner.opens.is_open(fid) || txn.planner.recovering {
+    let lingers = txn.planner.lingering.has(fid);
+    if txn.planner.opens.is_open(fid) || txn.planner.recovering || lingers {
         txn.put_raw(keys::orphan(fid), Some(Vec::new()));
         txn.put_inode(fid, inode);
         return Ok(());
@@ -141,7 +142,7 @@ pub fn remove(txn: &mut Txn<'_>, fid: Fid, inode: &Inode) -> Result<()> {
     if inode.touched || !inode.writers.is_empty() {
         let garbage = Garbage { layout: inode.layout.clone() };
         txn.put_raw(keys::garbage(fid), Some(garbage.encode_to_vec()));
-        txn.planner.new_garbage = true;
+        txn.planner.garbage.push(fid);
     }
     Ok(())
 }
@@ -154,6 +155,7 @@ pub fn entry(fid: Fid, inode: &Inode, client: weft_model::ClientId) -> pb::mds::
         written_elsewhere,
         layout: if written_elsewhere { inode.layout.clone() } else { None },
         size_epoch: inode.size_epoch,
+        ..pb::mds::Entry::default()
     }
 }
 

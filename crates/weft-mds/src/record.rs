@@ -109,6 +109,9 @@ pub struct Session {
     /// The client lives in the server's process and dies with it.
     #[prost(bool, tag = "3")]
     pub local: bool,
+    /// The client keeps what it is granted.
+    #[prost(bool, tag = "4")]
+    pub caches: bool,
 }
 
 /// The answer to the last modifying request of a slot.

@@ -42,10 +42,17 @@ impl Service for Mds {
     }
 }
 
+/// A modifying request and who makes it.
+struct Asked<'a> {
+    info: &'a CallInfo,
+    live: &'a Live,
+    request: &'a Request,
+}
+
 /// A plan for each modifying request that is one transaction.
 macro_rules! transact {
-    ($mds:expr, $info:expr, $live:expr, $variant:ident, |$txn:ident| $plan:expr) => {
-        $mds.once($info, $live, Reply::$variant, |$txn: &mut Txn<'_>| $plan)
+    ($mds:expr, $asked:expr, $variant:ident, |$txn:ident| $plan:expr) => {
+        $mds.once($asked, Reply::$variant, |$txn: &mut Txn<'_>| $plan)
     };
 }
 
@@ -54,6 +61,9 @@ impl Mds {
         use Request as Q;
         match request {
             Q::RenewSession(_) => ops::session::renew(self, info).map(Reply::RenewSession),
+            Q::AwaitRecalls(r) => {
+                ops::session::await_recalls(self, info, r).map(Reply::AwaitRecalls)
+            }
             Q::Lookup(r) => ops::lookup::run(self, info, r).map(Reply::Lookup),
             Q::GetAttr(r) => ops::getattr::run(self, info, r).map(Reply::GetAttr),
             Q::Access(r) => ops::access::run(self, r).map(Reply::Access),
@@ -80,45 +90,46 @@ impl Mds {
             self.open_again(info, request, &saved)?;
             return Ok(saved);
         }
+        let asked = &Asked { info, live, request };
         match request {
             Q::Create(r) => {
-                transact!(self, info, live, Create, |t| ops::create::plan(t, self, info, r))
+                transact!(self, asked, Create, |t| ops::create::plan(t, self, info, r))
             }
             Q::Mknod(r) => {
-                transact!(self, info, live, Mknod, |t| ops::mknod::plan(t, self, info, r))
+                transact!(self, asked, Mknod, |t| ops::mknod::plan(t, self, info, r))
             }
-            Q::Mkdir(r) => transact!(self, info, live, Mkdir, |t| ops::mkdir::plan(t, info, r)),
+            Q::Mkdir(r) => transact!(self, asked, Mkdir, |t| ops::mkdir::plan(t, info, r)),
             Q::Symlink(r) => {
-                transact!(self, info, live, Symlink, |t| ops::symlink::plan(t, info, r))
+                transact!(self, asked, Symlink, |t| ops::symlink::plan(t, info, r))
             }
             Q::Tmpfile(r) => {
-                transact!(self, info, live, Tmpfile, |t| ops::tmpfile::plan(t, self, info, r))
+                transact!(self, asked, Tmpfile, |t| ops::tmpfile::plan(t, self, info, r))
             }
-            Q::Link(r) => transact!(self, info, live, Link, |t| ops::link::plan(t, info, r)),
-            Q::Unlink(r) => transact!(self, info, live, Unlink, |t| ops::unlink::plan(t, r)),
-            Q::Rmdir(r) => transact!(self, info, live, Rmdir, |t| ops::rmdir::plan(t, r)),
-            Q::Rename(r) => transact!(self, info, live, Rename, |t| ops::rename::plan(t, r)),
-            Q::Open(r) => transact!(self, info, live, Open, |t| ops::open::plan(t, info, r)),
+            Q::Link(r) => transact!(self, asked, Link, |t| ops::link::plan(t, info, r)),
+            Q::Unlink(r) => transact!(self, asked, Unlink, |t| ops::unlink::plan(t, r)),
+            Q::Rmdir(r) => transact!(self, asked, Rmdir, |t| ops::rmdir::plan(t, r)),
+            Q::Rename(r) => transact!(self, asked, Rename, |t| ops::rename::plan(t, r)),
+            Q::Open(r) => transact!(self, asked, Open, |t| ops::open::plan(t, info, r)),
             Q::Append(r) => {
-                transact!(self, info, live, Append, |t| ops::append::plan(t, self, info, r))
+                transact!(self, asked, Append, |t| ops::append::plan(t, self, info, r))
             }
-            Q::SetXattr(r) => transact!(self, info, live, SetXattr, |t| ops::xattr::set(t, r)),
+            Q::SetXattr(r) => transact!(self, asked, SetXattr, |t| ops::xattr::set(t, r)),
             Q::RemoveXattr(r) => {
-                transact!(self, info, live, RemoveXattr, |t| ops::xattr::remove(t, r))
+                transact!(self, asked, RemoveXattr, |t| ops::xattr::remove(t, r))
             }
             Q::SetLayout(r) => {
-                transact!(self, info, live, SetLayout, |t| ops::layout::set(t, self, r))
+                transact!(self, asked, SetLayout, |t| ops::layout::set(t, self, r))
             }
-            Q::Fsync(r) => ops::fsync::run(self, r).map(Reply::Fsync),
+            Q::Fsync(r) => ops::fsync::run(self, info, r).map(Reply::Fsync),
             Q::SetAttr(r) if r.size.is_some() => truncate::run(self, info, r).map(Reply::SetAttr),
             Q::SetAttr(r) => {
                 let observed = ops::written::observe(self, Fid(r.fid), &r.written)?;
-                transact!(self, info, live, SetAttr, |t| ops::setattr::plan(t, info, r, observed))
+                transact!(self, asked, SetAttr, |t| ops::setattr::plan(t, info, r, observed))
             }
             Q::Close(r) => self.close(info, r),
             Q::UpdateWritten(r) => {
                 let observed = ops::written::observe(self, Fid(r.fid), &r.written)?;
-                transact!(self, info, live, UpdateWritten, |t| ops::written::plan(t, r, observed))
+                transact!(self, asked, UpdateWritten, |t| ops::written::plan(t, r, observed))
             }
             other => Err(FsError::new(ErrorKind::NotImplemented, other.name())
                 .on(format_args!("target={}", self.target))),
@@ -132,8 +143,8 @@ impl Mds {
         let now = self.env.now();
         let plan = |txn: &mut Txn<'_>| ops::close::plan(txn, info, request, observed);
         match request.written.as_ref().and_then(|written| written.mtime) {
-            None => self.committer.transact_lazily(now, plan)?,
-            Some(_) => self.committer.transact(now, plan)?,
+            None => self.committer.transact_lazily(info.client, now, plan)?,
+            Some(_) => self.committer.transact(info.client, now, plan)?,
         };
         if let Some(owner) = request.flock_owner {
             let unlock = mds::Lock {
@@ -152,17 +163,20 @@ impl Mds {
     /// Carries out a plan as one transaction, with its answer if the request may come again.
     fn once<R>(
         &self,
-        info: &CallInfo,
-        live: &Arc<Live>,
+        &Asked { info, live, request }: &Asked<'_>,
         wrap: fn(R) -> Reply,
-        plan: impl FnOnce(&mut Txn<'_>) -> Result<R>,
+        mut plan: impl FnMut(&mut Txn<'_>) -> Result<R>,
     ) -> Result<Reply> {
         let now = self.env.now();
         if info.xid == Xid::NONE {
-            return self.committer.transact(now, plan).map(wrap);
+            return self.committer.transact(info.client, now, |txn| {
+                let mut reply = wrap(plan(txn)?);
+                self.grant(info.client, request, &mut reply);
+                Ok(reply)
+            });
         }
-        let (reply, saved) = self.committer.transact(now, |txn| {
-            let reply = wrap(plan(txn)?);
+        let (reply, saved) = self.committer.transact(info.client, now, |txn| {
+            let mut reply = wrap(plan(txn)?);
             let mut body = Vec::with_capacity(160);
             reply.encode(&mut body);
             let sequence = info.xid.sequence();
@@ -173,10 +187,37 @@ impl Mds {
                 let key = keys::reply(info.client, info.xid.slot());
                 txn.put_raw(key, Some(saved.encode_to_vec()));
             }
+            // Saved without: when it is sent again, what it granted may have been recalled.
+            self.grant(info.client, request, &mut reply);
             Ok((reply, saved))
         })?;
         live.save(info.xid.slot(), saved);
         Ok(reply)
+    }
+
+    /// Grants what a reply tells, to whoever has asked for the change it tells of.
+    fn grant(&self, client: ClientId, request: &Request, reply: &mut Reply) {
+        use Request as Q;
+        let (entry, parent) = match (request, reply) {
+            (Q::Create(r), Reply::Create(made)) => (made.entry.as_mut(), Some(r.parent)),
+            (Q::Tmpfile(_), Reply::Tmpfile(made)) => (made.entry.as_mut(), None),
+            (Q::Mknod(r), Reply::Mknod(entry)) => (Some(entry), Some(r.parent)),
+            (Q::Mkdir(r), Reply::Mkdir(entry)) => (Some(entry), Some(r.parent)),
+            (Q::Symlink(r), Reply::Symlink(entry)) => (Some(entry), Some(r.parent)),
+            (Q::Link(r), Reply::Link(entry)) => (Some(entry), Some(r.parent)),
+            (Q::Open(_), Reply::Open(entry)) | (Q::SetAttr(_), Reply::SetAttr(entry)) => {
+                (Some(entry), None)
+            }
+            _ => return,
+        };
+        let Some(entry) = entry else { return };
+        let grants = &self.committer.grants;
+        if let Some(attr) = entry.attr.as_ref().filter(|_| !entry.written_elsewhere) {
+            entry.grant_ms = grants.grant_planned(Fid(attr.fid), client);
+        }
+        if let Some(parent) = parent {
+            entry.name_grant_ms = grants.grant_planned(Fid(parent), client);
+        }
     }
 
     /// A file that was opened by a request whose answer was lost in a restart: the client could not
@@ -192,7 +233,8 @@ impl Mds {
         let fid = entry.and_then(|entry| entry.attr.as_ref()).map_or(0, |attr| attr.fid);
         let open = mds::OpenHandle { fid, handle, flags };
         let now = self.env.now();
-        self.committer.transact(now, |txn| ops::session::take_back(txn, info.client, &open))
+        self.committer
+            .transact(info.client, now, |txn| ops::session::take_back(txn, info.client, &open))
     }
 
     fn saved_reply(&self, xid: Xid, live: &Live) -> Result<Option<Reply>> {

@@ -8,7 +8,7 @@
 
 use crate::record::{SavedReply, Session};
 use parking_lot::{Mutex, RwLock};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -121,6 +121,12 @@ impl Sessions {
     /// Forgets a session.
     pub fn remove(&self, client: ClientId) -> Option<Arc<Live>> {
         self.live.write().remove(&client)
+    }
+
+    /// Sessions that keep what they are granted.
+    pub fn caching(&self) -> HashSet<ClientId> {
+        let sessions = self.live.read();
+        sessions.iter().filter(|(_, live)| live.record.caches).map(|(&client, _)| client).collect()
     }
 
     /// Whether every stored session has come back.

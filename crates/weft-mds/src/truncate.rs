@@ -13,16 +13,15 @@
 
 use crate::Mds;
 use crate::ops::{setattr, written};
-use crate::record::{Inode, Truncation};
+use crate::record::{self, Inode, Truncation};
 use crate::txn::Txn;
-use crate::view::View;
 use crate::{keys, namespace, view};
 use parking_lot::Mutex;
 use prost::Message as _;
 use std::collections::HashSet;
 use std::time::Duration;
 use weft_model::cred::WRITE;
-use weft_model::{Env, ErrorKind, Fid, FileType, FsError, Layout, Result};
+use weft_model::{ClientId, Env, ErrorKind, Fid, FileType, FsError, Layout, Result};
 use weft_rpc::CallInfo;
 use weft_rpc::pb::mds::{Entry, SetAttr};
 
@@ -85,14 +84,20 @@ pub fn run(mds: &Mds, info: &CallInfo, request: &SetAttr) -> Result<Entry> {
     let size = request.size.unwrap_or(0);
     let _busy = mds.truncating.enter(&*mds.env, fid)?;
     let observed = written::observe(mds, fid, &request.written)?;
-    let step =
-        mds.committer.transact(mds.env.now(), |txn| begin(txn, info, request, size, observed))?;
+    let step = mds
+        .committer
+        .transact(info.client, mds.env.now(), |txn| begin(txn, info, request, size, observed))?;
     let layout = match step {
         Step::Done(entry) => return Ok(*entry),
         Step::Cut(layout) => layout,
     };
-    mds.objects.truncate(fid, &layout, size)?;
-    mds.committer.transact(mds.env.now(), |txn| finish(txn, info, request, size))
+    let cut = mds.objects.truncate(fid, &layout, size).and_then(|()| {
+        mds.committer.transact(info.client, mds.env.now(), |txn| finish(txn, info, request, size))
+    });
+    if cut.is_err() {
+        mds.unfinished.lock().truncations.insert(fid);
+    }
+    cut
 }
 
 fn begin(
@@ -168,24 +173,24 @@ fn resize(
     Ok(entry)
 }
 
-/// Finishes what a crash has left: cuts the objects and sets the size.
+/// Finishes what a crash has left: cuts the objects and sets the size. False when somebody is at it.
 ///
 /// # Errors
 /// When an OST does not answer; the intent stays.
-pub fn redo(mds: &Mds, fid: Fid, intent: Truncation) -> Result<()> {
+pub fn redo(mds: &Mds, fid: Fid) -> Result<bool> {
     // A truncation under way finishes by itself, or leaves its intent for the next time.
-    let Some(_busy) = mds.truncating.try_enter(fid) else { return Ok(()) };
-    // One that was finished since the intent was read has been answered: cutting again would take what
-    // was written after it.
-    let mut committed = &mds.committer.committed;
-    if committed.raw(&keys::truncation(fid))? != Some(intent.encode_to_vec()) {
-        return Ok(());
-    }
+    let Some(_busy) = mds.truncating.try_enter(fid) else { return Ok(false) };
+    // One that was finished meanwhile has been answered: cutting again would take what was written
+    // after it. Nobody can begin one now.
+    let committed = &mds.committer.committed;
+    let key = keys::truncation(fid);
+    let Some(value) = committed.kv.get(&key)? else { return Ok(true) };
+    let intent: Truncation = record::decode(&key, &value)?;
     if let Some(inode) = committed.inode(fid)? {
         let layout: Layout = inode.layout.clone().unwrap_or_default().try_into()?;
         mds.objects.truncate(fid, &layout, intent.size)?;
     }
-    mds.committer.transact(mds.env.now(), |txn| {
+    mds.committer.transact(ClientId::NONE, mds.env.now(), |txn| {
         txn.put_raw(keys::truncation(fid), None);
         if let Some(inode) = txn.find_inode(fid)? {
             let mut inode = inode.as_ref().clone();
@@ -195,7 +200,8 @@ pub fn redo(mds: &Mds, fid: Fid, intent: Truncation) -> Result<()> {
             txn.put_inode(fid, inode);
         }
         Ok(())
-    })
+    })?;
+    Ok(true)
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use crate::committed::Committed;
 use crate::opens::OpenTable;
 use crate::record::{Dirent, Inode};
+use crate::unfinished::{GarbageQueue, Lingering};
 use crate::{keys, record};
 use prost::Message as _;
 use std::collections::HashMap;
@@ -30,6 +31,10 @@ struct Changes {
     inodes: Vec<(Fid, Option<Arc<Inode>>)>,
     dirents: Vec<(EntryKey, Option<Dirent>)>,
     raw: Vec<(Vec<u8>, Option<Vec<u8>>)>,
+    /// Inodes changed in a way that nobody has to be told of.
+    unnoticed: Vec<Fid>,
+    /// Inodes made less inodes removed.
+    inodes_made: i64,
 }
 
 impl Group {
@@ -120,8 +125,10 @@ pub struct Planner {
     pub rotation: u64,
     /// Clients have not yet all said what they had open before a restart.
     pub recovering: bool,
-    /// There are objects to destroy that the background worker has not seen.
-    pub new_garbage: bool,
+    /// Files whose objects are to be destroyed.
+    pub garbage: GarbageQueue,
+    /// Files that were replaced and stay a little longer.
+    pub lingering: Lingering,
 }
 
 /// One request being planned.
@@ -246,13 +253,29 @@ impl<'a> Txn<'a> {
 
     /// Writes an inode.
     pub fn put_inode(&mut self, fid: Fid, inode: Inode) {
+        self.changes.unnoticed.retain(|&unnoticed| unnoticed != fid);
         set(&mut self.changes.inodes, fid, Some(Arc::new(inode)));
+    }
+
+    /// Writes an inode of which nothing but the access time has changed: grants stay.
+    pub fn put_accessed(&mut self, fid: Fid, inode: Inode) {
+        if !self.changes.inodes.iter().any(|(changed, _)| *changed == fid) {
+            self.changes.unnoticed.push(fid);
+        }
+        set(&mut self.changes.inodes, fid, Some(Arc::new(inode)));
+    }
+
+    /// Inodes whose grants have to be recalled, each with whether it is a directory.
+    pub fn changed_inodes(&self) -> impl Iterator<Item = (Fid, bool)> {
+        let Changes { inodes, unnoticed, .. } = &self.changes;
+        let changed = inodes.iter().filter(|(fid, _)| !unnoticed.contains(fid));
+        changed.map(|(fid, inode)| (*fid, inode.as_ref().is_some_and(|inode| inode.is_dir())))
     }
 
     /// Removes an inode.
     pub fn delete_inode(&mut self, fid: Fid) {
         set(&mut self.changes.inodes, fid, None);
-        self.planner.counters.inodes = self.planner.counters.inodes.saturating_sub(1);
+        self.changes.inodes_made -= 1;
     }
 
     /// Writes an entry.
@@ -282,12 +305,7 @@ impl<'a> Txn<'a> {
         }
         let fid = Fid::new(counters.sequence, counters.next_object);
         counters.next_object += 1;
-        counters.inodes += 1;
-        if counters.next_object > self.planner.reserved_until {
-            self.planner.reserved_until = counters.next_object + RESERVE;
-            let stored = record::Counters { next_object: self.planner.reserved_until, ..*counters };
-            self.put_raw(keys::counters(), Some(stored.encode_to_vec()));
-        }
+        self.changes.inodes_made += 1;
         Ok(fid)
     }
 
@@ -330,8 +348,15 @@ impl<'a> Txn<'a> {
 
     /// Adds the changes to the pending group.
     pub fn stage(self) {
-        let Changes { inodes, dirents, raw } = self.changes;
+        let Changes { inodes, dirents, raw, inodes_made, .. } = self.changes;
+        let counters = &mut self.planner.counters;
+        counters.inodes = counters.inodes.saturating_add_signed(inodes_made);
         let pending = &mut self.planner.pending;
+        if counters.next_object > self.planner.reserved_until {
+            self.planner.reserved_until = counters.next_object + RESERVE;
+            let stored = record::Counters { next_object: self.planner.reserved_until, ..*counters };
+            pending.raw.insert(keys::counters(), Some(stored.encode_to_vec()));
+        }
         pending.inodes.extend(inodes);
         pending.dirents.extend(dirents);
         pending.raw.extend(raw);

@@ -124,7 +124,8 @@ messages! {
     0x0202 Mdt RenewSession: mds::RenewSession => pb::Empty;
     0x0203 Mdt CloseSession: mds::CloseSession => pb::Empty;
     0x0204 Mdt Reclaim: mds::Reclaim => pb::Empty;
-    0x0210 Mdt Lookup: mds::Lookup => mds::Entry;
+    0x0205 Mdt AwaitRecalls: mds::AwaitRecalls => mds::AwaitRecallsReply;
+    0x0210 Mdt Lookup: mds::Lookup => mds::LookupReply;
     0x0211 Mdt GetAttr: mds::GetAttr => mds::Entry;
     0x0212 Mdt SetAttr: mds::SetAttr => mds::Entry;
     0x0213 Mdt Access: mds::Access => pb::Empty;

@@ -1,12 +1,12 @@
 //! Attributes: lookup, getattr, setattr, access.
 
-use super::entry::Known;
+use super::entry::{Found, Known, Lookup};
 use crate::client::Client;
 use crate::ctx::Ctx;
 use crate::inode::OpenFile;
 use crate::inode::written::Unreported;
 use crate::metrics::Op;
-use weft_model::{Attr, Fid, Result, SetAttr, SetTime, Timespec};
+use weft_model::{ErrorKind, Fid, Result, SetAttr, SetTime, Timespec};
 use weft_rpc::pb::{self, mds};
 use weft_rpc::router::Patience;
 
@@ -15,16 +15,32 @@ impl Client {
     ///
     /// # Errors
     /// `NotFound`, `NotDir`, `Access`, `NameTooLong`, and those of the targets.
-    pub fn lookup(&self, ctx: &Ctx<'_>, parent: Fid, name: &[u8]) -> Result<Attr> {
+    pub fn lookup(&self, ctx: &Ctx<'_>, parent: Fid, name: &[u8]) -> Result<Found> {
+        match self.lookup_or_absent(ctx, parent, name)? {
+            Lookup::Found(found) => Ok(found),
+            Lookup::Absent(_) => Err(ErrorKind::NotFound.into()),
+        }
+    }
+
+    /// The same for those who can make something of a name's absence.
+    ///
+    /// # Errors
+    /// As [`Client::lookup`]; `NotFound` only when the directory is gone.
+    pub fn lookup_or_absent(&self, ctx: &Ctx<'_>, parent: Fid, name: &[u8]) -> Result<Lookup> {
         self.timed(Op::Lookup, || {
-            let entry = self.ask_as(ctx, parent, |cred| mds::Lookup {
+            let asked = self.asking();
+            let reply = self.ask_as(ctx, parent, |cred| mds::Lookup {
                 cred,
                 parent: parent.0,
                 name: name.to_vec(),
             })?;
+            let Some(entry) = reply.entry else {
+                return Ok(Lookup::Absent(asked.grant(parent, reply.absence_grant_ms)));
+            };
             let known = Known::try_from(entry)?;
             let own = self.own_writes(known.attr.fid);
-            self.settle(known, own.as_ref(), &self.patience(ctx))
+            let attr = self.settle(&known, own.as_ref(), &self.patience(ctx))?;
+            Ok(Lookup::Found(known.found(attr, &asked, Some(parent))))
         })
     }
 
@@ -32,15 +48,17 @@ impl Client {
     ///
     /// # Errors
     /// `Stale` when the inode is gone, and those of the targets.
-    pub fn getattr(&self, ctx: &Ctx<'_>, fid: Fid) -> Result<Attr> {
+    pub fn getattr(&self, ctx: &Ctx<'_>, fid: Fid) -> Result<Found> {
         self.timed(Op::GetAttr, || self.current_attr(fid, &self.patience(ctx)))
     }
 
-    pub(crate) fn current_attr(&self, fid: Fid, patience: &Patience<'_>) -> Result<Attr> {
+    pub(crate) fn current_attr(&self, fid: Fid, patience: &Patience<'_>) -> Result<Found> {
+        let asked = self.asking();
         let own = self.own_writes(fid);
         let request = mds::GetAttr { fid: fid.0, want_layout: false };
         let known = Known::try_from(self.ask(fid, request, patience)?)?;
-        self.settle(known, own.as_ref(), patience)
+        let attr = self.settle(&known, own.as_ref(), patience)?;
+        Ok(known.found(attr, &asked, None))
     }
 
     /// Changes attributes; `file` gives the right to change the size that was had when it was opened.
@@ -54,7 +72,7 @@ impl Client {
         fid: Fid,
         set: &SetAttr,
         file: Option<&OpenFile>,
-    ) -> Result<Attr> {
+    ) -> Result<Found> {
         self.timed(Op::SetAttr, || self.change_attr(ctx, fid, set, file))
     }
 
@@ -64,8 +82,9 @@ impl Client {
         fid: Fid,
         set: &SetAttr,
         file: Option<&OpenFile>,
-    ) -> Result<Attr> {
+    ) -> Result<Found> {
         let patience = self.patience(ctx);
+        let asked = self.asking();
         let inode = self.inodes.get(fid);
         // A write of ours must be wholly before or after a truncation.
         let _alone = match (&inode, set.size) {
@@ -90,7 +109,8 @@ impl Client {
             }
         }
         let own = inode.as_ref().map(|inode| inode.unreported());
-        self.settle(known, own.as_ref(), &patience)
+        let attr = self.settle(&known, own.as_ref(), &patience)?;
+        Ok(known.found(attr, &asked, None))
     }
 
     /// Whether the caller may read (4), write (2), execute (1) an inode.

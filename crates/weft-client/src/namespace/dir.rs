@@ -4,14 +4,15 @@
 //! Entries of one position (names with the same hash) are continued from the buffer; a reader that
 //! goes on in sequence misses none.
 
-use super::entry::Known;
+use super::entry::{Found, Known};
 use crate::client::Client;
 use crate::ctx::Ctx;
 use crate::flags::OpenFlags;
+use crate::grants::Asked;
 use crate::metrics::Op;
 use parking_lot::Mutex;
 use std::collections::VecDeque;
-use weft_model::{Attr, ErrorKind, Fid, FileType, FsError, Result};
+use weft_model::{ErrorKind, Fid, FileType, FsError, Result};
 use weft_rpc::pb::mds;
 
 use crate::inode::OpenFile;
@@ -35,7 +36,7 @@ pub struct DirEntry {
     /// Its place: what to pass to go on after it. 1 for `.`, 2 for `..`, then ascending, below 2^62.
     pub position: u64,
     /// Attributes, where they were wanted and are certain without asking the OSTs.
-    pub attr: Option<Attr>,
+    pub attr: Option<Found>,
 }
 
 /// An open directory. Close it with [`Client::closedir`].
@@ -99,26 +100,51 @@ impl Client {
         with_attr: bool,
         take: &mut dyn FnMut(&DirEntry) -> bool,
     ) -> Result<()> {
+        let (mut after, mut full) = (position, false);
+        loop {
+            let before = after;
+            self.readdir_some(ctx, dir, before, with_attr, &mut |entry| {
+                full = !take(entry);
+                if !full {
+                    after = entry.position;
+                }
+                !full
+            })?;
+            if full || after == before {
+                return Ok(());
+            }
+        }
+    }
+
+    /// As [`Client::readdir`], but hands out what one request brings: none only at the end. `take` is
+    /// called after the last wait.
+    ///
+    /// # Errors
+    /// As [`Client::readdir`].
+    pub fn readdir_some(
+        &self,
+        ctx: &Ctx<'_>,
+        dir: &DirHandle,
+        position: u64,
+        with_attr: bool,
+        take: &mut dyn FnMut(&DirEntry) -> bool,
+    ) -> Result<()> {
         self.timed(Op::Readdir, || {
             let mut buffer = dir.buffer.lock();
             if position == 0 || buffer.next_after != position || buffer.with_attr != with_attr {
                 *buffer = Buffer::after(position, with_attr);
             }
-            loop {
-                if buffer.entries.is_empty() {
-                    if buffer.end {
-                        return Ok(());
-                    }
-                    self.fetch(ctx, dir.fid(), &mut buffer)?;
-                }
-                while let Some(entry) = buffer.entries.front() {
-                    if !take(entry) {
-                        return Ok(());
-                    }
-                    buffer.next_after = entry.position;
-                    buffer.entries.pop_front();
-                }
+            while buffer.entries.is_empty() && !buffer.end {
+                self.fetch(ctx, dir.fid(), &mut buffer)?;
             }
+            while let Some(entry) = buffer.entries.front() {
+                if !take(entry) {
+                    break;
+                }
+                buffer.next_after = entry.position;
+                buffer.entries.pop_front();
+            }
+            Ok(())
         })
     }
 
@@ -132,6 +158,7 @@ impl Client {
             max_bytes: PAGE,
             with_attr: buffer.with_attr,
         };
+        let asked = self.asking();
         let reply = self.ask(dir, request, &self.patience(ctx))?;
         buffer.parent = Fid(reply.parent);
         for (position, name, fid) in [(DOT, &b"."[..], dir), (DOT_DOT, b"..", buffer.parent)] {
@@ -145,13 +172,13 @@ impl Client {
         buffer.end = reply.end;
         for entry in reply.entries {
             buffer.fetched = entry.position;
-            let entry = self.decode(entry)?;
+            let entry = self.decode(entry, dir, &asked)?;
             buffer.entries.push_back(entry);
         }
         Ok(())
     }
 
-    fn decode(&self, entry: mds::Dirent) -> Result<DirEntry> {
+    fn decode(&self, entry: mds::Dirent, dir: Fid, asked: &Asked) -> Result<DirEntry> {
         let kind = FileType::from_mode(entry.kind << 12).ok_or_else(|| {
             FsError::new(ErrorKind::Protocol, "readdir").on(format_args!("kind={}", entry.kind))
         })?;
@@ -163,7 +190,7 @@ impl Client {
             if let Some(own) = &own {
                 own.overlay(&mut attr, known.size_epoch);
             }
-            attr
+            known.found(attr, asked, Some(dir))
         });
         Ok(DirEntry { name: entry.name, fid, kind, position: entry.position, attr })
     }

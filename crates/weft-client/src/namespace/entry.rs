@@ -1,7 +1,9 @@
 //! What a reply says about an inode, and what it takes to know its size.
 
 use crate::client::Client;
+use crate::grants::{Asked, Grant};
 use crate::inode::written::Unreported;
+use std::ops::Deref;
 use weft_model::{Attr, ErrorKind, Fid, FileType, FsError, Layout, Result};
 use weft_rpc::pb::mds;
 use weft_rpc::router::Patience;
@@ -13,6 +15,36 @@ pub(crate) struct Known {
     pub(crate) written_elsewhere: bool,
     pub(crate) layout: Option<Layout>,
     pub(crate) size_epoch: u64,
+    grant_ms: u32,
+    name_grant_ms: u32,
+}
+
+/// Attributes, and what was granted with them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Found {
+    /// The attributes.
+    pub attr: Attr,
+    /// They stay as they are, and so does the data of a file.
+    pub grant: Grant,
+    /// The name that was asked for or made goes on to stand for this inode.
+    pub name_grant: Grant,
+}
+
+impl Deref for Found {
+    type Target = Attr;
+
+    fn deref(&self) -> &Attr {
+        &self.attr
+    }
+}
+
+/// What is behind a name.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Lookup {
+    /// An inode.
+    Found(Found),
+    /// Nothing, and for how long that is granted.
+    Absent(Grant),
 }
 
 impl TryFrom<mds::Entry> for Known {
@@ -25,6 +57,8 @@ impl TryFrom<mds::Entry> for Known {
             written_elsewhere: entry.written_elsewhere,
             layout: entry.layout.map(Layout::try_from).transpose()?,
             size_epoch: entry.size_epoch,
+            grant_ms: entry.grant_ms,
+            name_grant_ms: entry.name_grant_ms,
         })
     }
 }
@@ -33,6 +67,13 @@ impl Known {
     /// Decodes an entry that must be there.
     pub(crate) fn required(entry: Option<mds::Entry>) -> Result<Known> {
         entry.ok_or_else(|| FsError::new(ErrorKind::Protocol, "decode entry"))?.try_into()
+    }
+
+    /// With `attr` in place of the MDT's, which are not always the whole truth.
+    pub(crate) fn found(&self, attr: Attr, asked: &Asked, parent: Option<Fid>) -> Found {
+        let name = parent.map(|parent| asked.grant(parent, self.name_grant_ms));
+        let grant = asked.grant(attr.fid, self.grant_ms);
+        Found { attr, grant, name_grant: name.unwrap_or(Grant::NONE) }
     }
 
     /// Whether only the OSTs know size and time: others write the file, or this client has written
@@ -53,14 +94,14 @@ impl Client {
     /// The attributes of what a reply told, with size and times as the OSTs and this client know them.
     pub(crate) fn settle(
         &self,
-        known: Known,
+        known: &Known,
         own: Option<&Unreported>,
         patience: &Patience<'_>,
     ) -> Result<Attr> {
         let mut attr = known.attr;
         let open = self.inodes.get(attr.fid);
         if let Some(inode) = &open {
-            inode.learn(&known);
+            inode.learn(known);
         }
         if let Some(own) = own {
             own.overlay(&mut attr, known.size_epoch);

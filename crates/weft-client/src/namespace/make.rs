@@ -1,11 +1,11 @@
 //! Making names: mknod, mkdir, symlink, link; and reading a link.
 
-use super::entry::Known;
+use super::entry::{Found, Known};
 use crate::client::Client;
 use crate::ctx::Ctx;
 use crate::metrics::Op;
 use weft_model::layout::LayoutSpec;
-use weft_model::{Attr, Fid, Result};
+use weft_model::{Fid, Result};
 use weft_rpc::pb::mds;
 
 impl Client {
@@ -22,8 +22,9 @@ impl Client {
         mode: u32,
         rdev: u32,
         layout: Option<&LayoutSpec>,
-    ) -> Result<Attr> {
+    ) -> Result<Found> {
         self.timed(Op::Mknod, || {
+            let asked = self.asking();
             let entry = self.ask_as(ctx, parent, |cred| mds::Mknod {
                 cred,
                 parent: parent.0,
@@ -33,7 +34,8 @@ impl Client {
                 rdev,
                 layout: layout.map(Into::into),
             })?;
-            Ok(Known::try_from(entry)?.attr)
+            let known = Known::try_from(entry)?;
+            Ok(known.found(known.attr, &asked, Some(parent)))
         })
     }
 
@@ -41,8 +43,9 @@ impl Client {
     ///
     /// # Errors
     /// `Exists`, `NotDir`, `Access`, `TooManyLinks`, and those of the MDT.
-    pub fn mkdir(&self, ctx: &Ctx<'_>, parent: Fid, name: &[u8], mode: u32) -> Result<Attr> {
+    pub fn mkdir(&self, ctx: &Ctx<'_>, parent: Fid, name: &[u8], mode: u32) -> Result<Found> {
         self.timed(Op::Mkdir, || {
+            let asked = self.asking();
             let entry = self.ask_as(ctx, parent, |cred| mds::Mkdir {
                 cred,
                 parent: parent.0,
@@ -50,7 +53,8 @@ impl Client {
                 mode,
                 umask: ctx.umask,
             })?;
-            Ok(Known::try_from(entry)?.attr)
+            let known = Known::try_from(entry)?;
+            Ok(known.found(known.attr, &asked, Some(parent)))
         })
     }
 
@@ -58,15 +62,17 @@ impl Client {
     ///
     /// # Errors
     /// `Exists`, `NotDir`, `Access`, `NameTooLong`, and those of the MDT.
-    pub fn symlink(&self, ctx: &Ctx<'_>, parent: Fid, name: &[u8], target: &[u8]) -> Result<Attr> {
+    pub fn symlink(&self, ctx: &Ctx<'_>, parent: Fid, name: &[u8], target: &[u8]) -> Result<Found> {
         self.timed(Op::Symlink, || {
+            let asked = self.asking();
             let entry = self.ask_as(ctx, parent, |cred| mds::Symlink {
                 cred,
                 parent: parent.0,
                 name: name.to_vec(),
                 target: target.to_vec(),
             })?;
-            Ok(Known::try_from(entry)?.attr)
+            let known = Known::try_from(entry)?;
+            Ok(known.found(known.attr, &asked, Some(parent)))
         })
     }
 
@@ -75,16 +81,19 @@ impl Client {
     /// # Errors
     /// `Exists`, `Perm` for a directory, `TooManyLinks`, `CrossDevice` when the directory and the
     /// inode are on two MDTs, and those of the MDT.
-    pub fn link(&self, ctx: &Ctx<'_>, fid: Fid, parent: Fid, name: &[u8]) -> Result<Attr> {
+    pub fn link(&self, ctx: &Ctx<'_>, fid: Fid, parent: Fid, name: &[u8]) -> Result<Found> {
         self.timed(Op::Link, || {
             let own = self.own_writes(fid);
+            let asked = self.asking();
             let entry = self.ask_as(ctx, parent, |cred| mds::Link {
                 cred,
                 fid: fid.0,
                 parent: parent.0,
                 name: name.to_vec(),
             })?;
-            self.settle(entry.try_into()?, own.as_ref(), &self.patience(ctx))
+            let known = Known::try_from(entry)?;
+            let attr = self.settle(&known, own.as_ref(), &self.patience(ctx))?;
+            Ok(known.found(attr, &asked, Some(parent)))
         })
     }
 

@@ -1,13 +1,13 @@
 //! Opening and closing: create, open, tmpfile, close, flush.
 
-use super::entry::Known;
+use super::entry::{Found, Known};
 use crate::client::Client;
 use crate::ctx::Ctx;
 use crate::flags::OpenFlags;
 use crate::inode::{OpenFile, OpenInode};
 use crate::metrics::Op;
 use weft_model::layout::LayoutSpec;
-use weft_model::{Attr, ErrorKind, Fid, FsError, Result, SetAttr};
+use weft_model::{ErrorKind, Fid, FsError, Result, SetAttr};
 use weft_rpc::pb::mds;
 use weft_rpc::router::Patience;
 
@@ -28,7 +28,7 @@ pub struct CreateArgs<'a> {
 #[derive(Clone, Debug)]
 pub struct Created {
     /// Its attributes.
-    pub attr: Attr,
+    pub attr: Found,
     /// It is open.
     pub file: OpenFile,
     /// False: it existed.
@@ -49,6 +49,7 @@ impl Client {
     ) -> Result<Created> {
         self.timed(Op::Create, || {
             let handle = self.new_handle();
+            let asked = self.asking();
             let request = |cred| mds::Create {
                 cred,
                 parent: parent.0,
@@ -70,7 +71,8 @@ impl Client {
                 self.cut_at_open(ctx, &file)?
             } else {
                 let own = file.inode.unreported();
-                self.settle(known, Some(&own), &self.patience(ctx))?
+                let attr = self.settle(&known, Some(&own), &self.patience(ctx))?;
+                known.found(attr, &asked, Some(parent))
             };
             Ok(Created { attr, file, created })
         })
@@ -90,6 +92,7 @@ impl Client {
     ) -> Result<Created> {
         self.timed(Op::Create, || {
             let handle = self.new_handle();
+            let asked = self.asking();
             let request = |cred| mds::Tmpfile {
                 cred,
                 parent: parent.0,
@@ -101,7 +104,8 @@ impl Client {
             self.ask_and_keep(ctx, parent, request, |reply: mds::CreateReply| {
                 let known = Known::required(reply.entry)?;
                 let file = self.attach(&known, handle, flags);
-                Ok(Created { attr: known.attr, file, created: true })
+                let attr = known.found(known.attr, &asked, None);
+                Ok(Created { attr, file, created: true })
             })
         })
     }
@@ -111,21 +115,33 @@ impl Client {
     /// # Errors
     /// `Access`, `IsDir`, `Stale`, and those of the MDT.
     pub fn open(&self, ctx: &Ctx<'_>, fid: Fid, flags: OpenFlags) -> Result<OpenFile> {
+        Ok(self.open_found(ctx, fid, flags)?.file)
+    }
+
+    /// The same with the file's attributes, as the MDT has them.
+    ///
+    /// # Errors
+    /// As [`Client::open`].
+    pub fn open_found(&self, ctx: &Ctx<'_>, fid: Fid, flags: OpenFlags) -> Result<Created> {
         self.timed(Op::Open, || {
             let handle = self.new_handle();
+            let asked = self.asking();
             let request = |cred| mds::Open { cred, fid: fid.0, flags: flags.to_wire(), handle };
-            let file = self.ask_and_keep(ctx, fid, request, |entry: mds::Entry| {
-                Ok(self.attach(&Known::try_from(entry)?, handle, flags))
+            let (found, file) = self.ask_and_keep(ctx, fid, request, |entry: mds::Entry| {
+                let known = Known::try_from(entry)?;
+                let found = known.found(known.attr, &asked, None);
+                Ok((found, self.attach(&known, handle, flags)))
             })?;
-            if flags.has(OpenFlags::TRUNCATE) {
-                self.cut_at_open(ctx, &file)?;
-            }
-            Ok(file)
+            let attr = match flags.has(OpenFlags::TRUNCATE) {
+                true => self.cut_at_open(ctx, &file)?,
+                false => found,
+            };
+            Ok(Created { attr, file, created: false })
         })
     }
 
     /// `TRUNCATE`: the permission came with the handle, the cut is a request of its own.
-    fn cut_at_open(&self, ctx: &Ctx<'_>, file: &OpenFile) -> Result<Attr> {
+    fn cut_at_open(&self, ctx: &Ctx<'_>, file: &OpenFile) -> Result<Found> {
         let cut = SetAttr { size: Some(0), ..SetAttr::default() };
         let outcome = self.change_attr(ctx, file.fid(), &cut, Some(file));
         if outcome.is_err()

@@ -2,7 +2,8 @@
 
 use crate::client::Client;
 use crate::ctx::Ctx;
-use weft_model::{Attr, Fid, Result};
+use crate::namespace::entry::Found;
+use weft_model::{Fid, Result};
 
 impl Client {
     /// Attributes of what `path` names, from the root of the mount. Symbolic links are not followed:
@@ -10,14 +11,14 @@ impl Client {
     ///
     /// # Errors
     /// As [`Client::lookup`].
-    pub fn walk(&self, ctx: &Ctx<'_>, path: &[u8]) -> Result<Attr> {
+    pub fn walk(&self, ctx: &Ctx<'_>, path: &[u8]) -> Result<Found> {
         self.walk_from(ctx, self.root(), path)
     }
 
-    pub(crate) fn walk_from(&self, ctx: &Ctx<'_>, root: Fid, path: &[u8]) -> Result<Attr> {
+    pub(crate) fn walk_from(&self, ctx: &Ctx<'_>, root: Fid, path: &[u8]) -> Result<Found> {
         let mut trail = Vec::new();
         for name in path.split(|&byte| byte == b'/') {
-            let here = trail.last().map_or(root, |attr: &Attr| attr.fid);
+            let here = trail.last().map_or(root, |found: &Found| found.fid);
             match name {
                 b"" | b"." => {}
                 b".." => drop(trail.pop()),

@@ -120,6 +120,7 @@ impl Fake {
             written_elsewhere: world.written_elsewhere,
             layout: Some(self.layout()),
             size_epoch: *size_epoch,
+            ..mds::Entry::default()
         })
     }
 
@@ -141,7 +142,8 @@ impl Fake {
                     return Err(ErrorKind::NeedGroups.into());
                 }
                 let fid = *world.files.get(&r.name).ok_or(ErrorKind::NotFound)?;
-                Reply::Lookup(self.entry(world, fid)?)
+                let entry = Some(self.entry(world, fid)?);
+                Reply::Lookup(mds::LookupReply { entry, absence_grant_ms: 0 })
             }
             Q::GetAttr(r) if Fid(r.fid) == Fid::ROOT => Reply::GetAttr(mds::Entry {
                 attr: Some((&attr(Fid::ROOT, FileType::Directory, 0o755)).into()),

@@ -5,7 +5,7 @@ use crate::kernel::{
     Attr, Attributes, Entry, Lock, LockKind, OpenFlags, Opened, SetAttr, SetTime, Statfs, Time,
 };
 use std::time::Duration;
-use weft_client::{DirEntry, FsStat, LockRange};
+use weft_client::{DirEntry, Found, FsStat, Grant, LockRange};
 use weft_model as model;
 use weft_model::FileType;
 
@@ -110,18 +110,35 @@ pub(super) fn statfs(stat: &FsStat) -> Statfs {
 }
 
 impl Door {
-    pub(super) fn entry(&self, found: &model::Attr) -> Entry {
+    pub(super) fn entry(&self, found: &Found) -> Entry {
         Entry {
             node: self.node(found.fid),
             generation: 0,
             attr: attr(found),
-            entry_ttl: self.config.entry_ttl,
-            attr_ttl: self.config.attr_ttl,
+            entry_ttl: self.ttl(&found.name_grant, self.config.entry_ttl),
+            attr_ttl: self.ttl(&found.grant, self.config.attr_ttl),
         }
     }
 
-    pub(super) fn attributes(&self, found: &model::Attr) -> Attributes {
-        Attributes { attr: attr(found), ttl: self.config.attr_ttl }
+    /// There is no such name.
+    pub(super) fn absent(&self, grant: &Grant) -> model::Result<Entry> {
+        match self.ttl(grant, Duration::ZERO) {
+            Duration::ZERO => Err(model::ErrorKind::NotFound.into()),
+            ttl => Ok(Entry::negative(ttl)),
+        }
+    }
+
+    pub(super) fn attributes(&self, found: &Found) -> Attributes {
+        Attributes { attr: attr(found), ttl: self.ttl(&found.grant, self.config.attr_ttl) }
+    }
+
+    /// How long the kernel may keep what was granted; at least as long as it was told to anyway.
+    pub(super) fn ttl(&self, grant: &Grant, least: Duration) -> Duration {
+        if *grant == Grant::NONE {
+            return least;
+        }
+        self.cache.publish();
+        self.client.grant_left(grant).max(least)
     }
 
     /// An entry of a listing. Without attributes it tells number and type only, and so does one of

@@ -1,6 +1,7 @@
 //! The operations, in the order of [`FileSystem`].
 
 use super::Door;
+use super::cache::end_publishing;
 use super::convert;
 use super::handle::{bad_handle, open_flags};
 use super::xattr::is_virtual;
@@ -8,13 +9,16 @@ use crate::kernel::*;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
-use weft_client::{AllocateMode, CreateArgs, Ctx, Whence};
+use weft_client::{AllocateMode, CreateArgs, Ctx, Lookup, Whence};
 use weft_model::{Credentials, ErrorKind, FsError};
 
 impl FileSystem for Door {
-    fn init(&self, _: &Offer, terms: &mut Terms, _: &Arc<Device>) -> Result<()> {
+    fn init(&self, _: &Offer, terms: &mut Terms, device: &Arc<Device>) -> Result<()> {
+        self.cache.attach(device);
         terms.features |= Features::POSIX_ACL | Features::DONT_MASK | Features::AUTO_INVAL_DATA;
-        if self.config.entry_ttl.is_zero() {
+        // What a link points to never changes.
+        terms.features |= Features::CACHE_SYMLINKS;
+        if self.config.entry_ttl.is_zero() && !self.client.caches() {
             // The kernel would ask again for everything it is told this way.
             let plus = Features::DO_READDIRPLUS | Features::READDIRPLUS_AUTO;
             terms.features = terms.features & !plus;
@@ -26,9 +30,16 @@ impl FileSystem for Door {
         self.waiters.end();
     }
 
+    fn replied(&self) {
+        end_publishing();
+    }
+
     fn lookup(&self, req: &Request<'_>, parent: u64, name: &OsStr) -> Result<Entry> {
         self.act(req, "lookup", parent, |ctx, dir| {
-            Ok(self.entry(&self.client.lookup(ctx, dir, name.as_bytes())?))
+            match self.client.lookup_or_absent(ctx, dir, name.as_bytes())? {
+                Lookup::Found(found) => Ok(self.entry(&found)),
+                Lookup::Absent(grant) => self.absent(&grant),
+            }
         })
     }
 
@@ -46,7 +57,7 @@ impl FileSystem for Door {
                 btime: Some(convert::btime(&found)),
                 attributes: 0,
                 attributes_mask: 0,
-                ttl: self.config.attr_ttl,
+                ttl: self.ttl(&found.grant, self.config.attr_ttl),
             })
         })
     }
@@ -123,7 +134,7 @@ impl FileSystem for Door {
     /// The client asks for the removal of set-id bits along with the truncation by itself.
     fn open(&self, req: &Request<'_>, node: u64, flags: u32, _: bool) -> Result<Opened> {
         self.act(req, "open", node, |ctx, fid| {
-            Ok(self.keep(self.client.open(ctx, fid, open_flags(flags))?))
+            Ok(self.keep(self.client.open_found(ctx, fid, open_flags(flags))?))
         })
     }
 
@@ -139,7 +150,7 @@ impl FileSystem for Door {
             let exclusive = flags & libc::O_EXCL as u32 != 0;
             let args = CreateArgs { mode, flags: open_flags(flags), exclusive, layout: None };
             let made = self.client.create(ctx, dir, name.as_bytes(), &args)?;
-            Ok((self.entry(&made.attr), self.keep(made.file)))
+            Ok((self.entry(&made.attr), self.keep(made)))
         })
     }
 
@@ -152,7 +163,7 @@ impl FileSystem for Door {
     ) -> Result<(Entry, Opened)> {
         self.act(req, "tmpfile", parent, |ctx, dir| {
             let made = self.client.tmpfile(ctx, dir, mode, open_flags(flags))?;
-            Ok((self.entry(&made.attr), self.keep(made.file)))
+            Ok((self.entry(&made.attr), self.keep(made)))
         })
     }
 
@@ -169,7 +180,12 @@ impl FileSystem for Door {
             // The right to write came with the handle. All that the client makes of the caller is
             // whether set-id bits have to go, which the kernel knows better.
             let cred = if args.kill_suidgid { nobody() } else { Credentials::root() };
-            self.client.write(&Ctx { cred, ..ctx.clone() }, &file, args.offset, data)
+            let written =
+                self.client.write(&Ctx { cred, ..ctx.clone() }, &file, args.offset, data)?;
+            if !args.from_cache {
+                self.cache.written(node, args.offset, written as u64);
+            }
+            Ok(written)
         })
     }
 
@@ -180,6 +196,9 @@ impl FileSystem for Door {
     fn release(&self, req: &Request<'_>, node: u64, args: &ReleaseArgs) -> Result<()> {
         self.act(req, "close", node, |ctx, _| {
             let handle = self.files.remove(args.fh).ok_or_else(bad_handle)?;
+            if handle.cached {
+                self.cache.close(node);
+            }
             handle.close(&self.client, ctx, args.flock_owner)
         })
     }
@@ -224,7 +243,7 @@ impl FileSystem for Door {
     ) -> Result<()> {
         self.act(req, "readdir", node, |ctx, _| {
             let dir = self.dir(fh)?;
-            self.client.readdir(ctx, &dir, offset, true, &mut |entry| {
+            self.client.readdir_some(ctx, &dir, offset, true, &mut |entry| {
                 list.push(&self.listed(entry), entry.position, OsStr::from_bytes(&entry.name))
             })
         })

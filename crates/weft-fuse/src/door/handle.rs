@@ -1,12 +1,13 @@
 //! Open files.
 
 use super::Door;
-use crate::kernel::Opened;
+use crate::kernel::{self, Opened};
 use parking_lot::Mutex;
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use weft_client::{Client, Ctx, DirHandle, OpenFile, OpenFlags};
-use weft_model::{ErrorKind, Fid, FsError, Result};
+use std::time::Duration;
+use weft_client::{Client, Created, Ctx, DirHandle, OpenFile, OpenFlags};
+use weft_model::{ErrorKind, Fid, FileType, FsError, Result};
 
 const FMODE_EXEC: u32 = 0o40;
 
@@ -20,6 +21,8 @@ pub(super) fn open_flags(flags: u32) -> OpenFlags {
 pub(super) struct Handle {
     /// Open in the way that was asked for.
     pub(super) file: OpenFile,
+    /// The kernel reads it through its page cache.
+    pub(super) cached: bool,
     /// The same file open the other way as to appending, once needed.
     twin: Mutex<Option<OpenFile>>,
     /// Who has taken fcntl(2) locks through this handle.
@@ -27,8 +30,8 @@ pub(super) struct Handle {
 }
 
 impl Handle {
-    fn new(file: OpenFile) -> Handle {
-        Handle { file, twin: Mutex::default(), owners: Mutex::default() }
+    fn new(file: OpenFile, cached: bool) -> Handle {
+        Handle { file, cached, twin: Mutex::default(), owners: Mutex::default() }
     }
 
     /// The file for a write that appends or does not. That may change after the file was opened
@@ -82,9 +85,20 @@ impl Handle {
 }
 
 impl Door {
-    /// Keeps an open file for the kernel.
-    pub(super) fn keep(&self, file: OpenFile) -> Opened {
-        self.opened(self.files.add(Handle::new(file)))
+    /// Keeps an open file for the kernel. A file that is only read, and that nobody else writes, is
+    /// read through the page cache.
+    pub(super) fn keep(&self, made: Created) -> Opened {
+        let flags = made.file.flags();
+        let cached = made.attr.kind == FileType::Regular
+            && flags.may_read()
+            && !flags.has(OpenFlags::WRITE)
+            && !self.ttl(&made.attr.grant, Duration::ZERO).is_zero();
+        let fh = self.files.add(Handle::new(made.file, cached));
+        if !cached {
+            return self.opened(fh);
+        }
+        let same = self.cache.open(self.node(made.attr.fid), (&*made.attr).into());
+        Opened::new(fh, if same { kernel::OpenFlags::KEEP_CACHE } else { Default::default() })
     }
 
     /// An open file.

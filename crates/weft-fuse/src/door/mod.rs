@@ -5,9 +5,10 @@
 //! the kernel's number 1 instead. A FID is never used twice, so nothing is kept per inode and
 //! nothing has to be forgotten.
 //!
-//! **Caching.** None by default: another client's change is seen at once. Names and attributes may
-//! be cached by time ([`DoorConfig::entry_ttl`], [`DoorConfig::attr_ttl`]). Data goes past the page
-//! cache, except in memory maps.
+//! **Caching.** Names, attributes and the data of files that are only read, for as long as the client's
+//! grants last, if it takes any; another client's change is seen at once. Beyond that, names and
+//! attributes may be cached by time ([`DoorConfig::entry_ttl`], [`DoorConfig::attr_ttl`]). Data of
+//! files open for writing goes past the page cache, except in memory maps.
 //!
 //! **Permissions.** The kernel checks them (`default_permissions`, with POSIX access lists), and
 //! the MDS checks them again. The umask is applied by the MDS, which knows of default lists.
@@ -29,6 +30,7 @@
 //!
 //! **Start here.** `fs.rs` has the operations, in the order of the kernel's trait.
 
+mod cache;
 mod caller;
 mod complaints;
 mod convert;
@@ -38,6 +40,7 @@ mod lock;
 mod table;
 mod xattr;
 
+use self::cache::KernelCache;
 use self::complaints::Complaints;
 use self::handle::Handle;
 use self::lock::Waiters;
@@ -48,7 +51,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
-use weft_client::{Client, DirHandle};
+use weft_client::{Client, DirHandle, Keeping};
 
 /// Most requests that may wait for servers at once, each occupying a thread. Generous, because
 /// requests to servers that answer, and interruptions, come the same way.
@@ -97,12 +100,14 @@ pub struct Door {
     dirs: Table<DirHandle>,
     waiters: Arc<Waiters>,
     complaints: Arc<Complaints>,
+    cache: Arc<KernelCache>,
 }
 
 impl Door {
     /// A door to what `client` has mounted; for [`Session::mount`], which [`mount`] calls.
     pub fn new(client: Arc<Client>, config: DoorConfig) -> Door {
         Door {
+            cache: Arc::new(KernelCache::new(client.root())),
             client,
             config,
             files: Table::default(),
@@ -147,7 +152,11 @@ pub fn mount(client: Arc<Client>, mountpoint: &Path, config: DoorConfig) -> io::
     let terms = Terms { max_write: config.max_request, ..Terms::default() };
     let options = MountOptions { max_read: config.max_request, ..config.options.clone() };
     let threads = config.threads;
-    let door = Door::new(client, config);
+    let door = Door::new(client.clone(), config);
+    let cache: Arc<dyn Keeping> = door.cache.clone();
     let session = Session::mount(door, mountpoint, &options, Config { terms, threads })?;
+    if client.caches() {
+        client.start_caching(&cache).map_err(io::Error::other)?;
+    }
     Ok(Mounted { session })
 }

@@ -33,7 +33,7 @@ impl Door {
             "fid": fid.to_string(),
             "mdt": self.client.map().mdt_of(fid),
             // Not those that came along: these are exact as to the size.
-            "attr": self.client.getattr(ctx, fid)?,
+            "attr": self.client.getattr(ctx, fid)?.attr,
             "layout": placed.layout,
             "spec": placed.spec,
         }))

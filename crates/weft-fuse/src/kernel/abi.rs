@@ -80,6 +80,7 @@ pub mod notify {
     pub const STORE: i32 = 4;
     pub const DELETE: i32 = 6;
     pub const RESEND: i32 = 7;
+    pub const INC_EPOCH: i32 = 8;
     /// Flag of [`INVAL_ENTRY`]: let the entry's timeout expire instead of dropping the entry.
     pub const EXPIRE_ONLY: u32 = 1 << 0;
 }

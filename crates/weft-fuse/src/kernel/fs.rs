@@ -36,6 +36,10 @@ pub trait FileSystem: Send + Sync + 'static {
     /// Called once, after the last request.
     fn destroy(&self) {}
 
+    /// Called after the reply of an operation, or its error, was handed to the kernel, on the thread that
+    /// carried it out.
+    fn replied(&self) {}
+
     /// Finds a name. A negative entry (`node` 0) says "no such name" with a lifetime, `ENOENT`
     /// says it without. With the feature `EXPORT_SUPPORT`, names may be `.` and `..`.
     fn lookup(&self, req: &Request<'_>, parent: u64, name: &OsStr) -> Result<Entry> {

@@ -17,7 +17,7 @@ use super::device::Device;
 /// for a request's reply may hold them. So never call these methods inside a
 /// [`FileSystem`](super::FileSystem) operation, nor under a lock that an operation may need: the
 /// operation's caller would wait for the reply, the reply for this call, and this call for the
-/// caller. `poll_wakeup` and `resend` alone are exempt.
+/// caller. `poll_wakeup`, `resend` and `expire_all_entries` alone are exempt.
 ///
 /// `ENOENT` from any of them means that the kernel had nothing cached, which is success to most
 /// callers; `ENOTCONN` and `ENODEV` mean that the mount is gone.
@@ -92,6 +92,14 @@ impl Notifier {
     /// See [`Notifier`].
     pub fn poll_wakeup(&self, wake: u64) -> io::Result<()> {
         self.device.notify(notify::POLL, &[PollWakeupOut { kh: wake }.as_bytes()])
+    }
+
+    /// Has every name be looked up anew when it is used next. Takes no lock. Linux 6.16 (7.44).
+    ///
+    /// # Errors
+    /// `EINVAL` from older kernels; see [`Notifier`].
+    pub fn expire_all_entries(&self) -> io::Result<()> {
+        self.device.notify(notify::INC_EPOCH, &[])
     }
 
     /// Has the kernel send all unanswered requests again: what a daemon does that took over the

@@ -174,6 +174,7 @@ impl<F: FileSystem> Workers<F> {
             Outcome::Error(errno) => device.reply(header.unique, Some(errno), &[]),
             Outcome::Silent => Ok(()),
         };
+        self.server.fs.replied();
         slot.set(0);
         // ENOENT: the caller was killed meanwhile and nobody waits for the reply.
         if let Err(error) = sent

@@ -24,10 +24,14 @@ pub fn plan(
         return Ok(Empty {});
     };
     let mut changed = inode.as_ref().clone();
-    let mut dirty = written::apply(&mut changed, &request.written, observed, txn.now)?;
+    let dirty = written::apply(&mut changed, &request.written, observed, txn.now)?;
     txn.planner.opens.close(info.client, request.handle);
-    dirty |= forget_writer(txn, info.client, fid, &mut changed);
-    finish(txn, fid, changed, dirty)
+    let written = forget_writer(txn, info.client, fid, &mut changed);
+    if dirty && !written && changed.nlink > 0 && written::is_access_only(&request.written) {
+        txn.put_accessed(fid, changed);
+        return Ok(Empty {});
+    }
+    finish(txn, fid, changed, dirty || written)
 }
 
 /// Takes the mark away when the session has no handle left that can write.
@@ -48,8 +52,9 @@ pub fn forget_writer(txn: &mut Txn<'_>, client: ClientId, fid: Fid, inode: &mut 
 /// # Errors
 /// Those of the store.
 pub fn finish(txn: &mut Txn<'_>, fid: Fid, inode: Inode, dirty: bool) -> Result<Empty> {
-    let unnamed = inode.nlink == 0;
-    if unnamed && !txn.planner.opens.is_open(fid) && !txn.planner.recovering {
+    let planner = &txn.planner;
+    let kept = planner.opens.is_open(fid) || planner.recovering || planner.lingering.has(fid);
+    if inode.nlink == 0 && !kept {
         txn.put_raw(keys::orphan(fid), None);
         namespace::remove(txn, fid, &inode)?;
     } else if dirty {

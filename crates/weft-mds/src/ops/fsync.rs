@@ -3,6 +3,7 @@
 use crate::ops::written;
 use crate::{Mds, Result};
 use weft_model::Fid;
+use weft_rpc::CallInfo;
 use weft_rpc::pb::Empty;
 use weft_rpc::pb::mds::{Fsync, UpdateWritten};
 
@@ -10,10 +11,11 @@ use weft_rpc::pb::mds::{Fsync, UpdateWritten};
 ///
 /// # Errors
 /// Those of the store.
-pub fn run(mds: &Mds, request: &Fsync) -> Result<Empty> {
+pub fn run(mds: &Mds, info: &CallInfo, request: &Fsync) -> Result<Empty> {
     let observed = written::observe(mds, Fid(request.fid), &request.written)?;
     let update = UpdateWritten { fid: request.fid, written: request.written };
-    mds.committer.transact(mds.env.now(), |txn| written::plan(txn, &update, observed))?;
+    let now = mds.env.now();
+    mds.committer.transact(info.client, now, |txn| written::plan(txn, &update, observed))?;
     sync_target(mds)
 }
 

@@ -1,7 +1,7 @@
 //! `GetAttr`: the attributes of an inode.
 
-use crate::{Mds, namespace, view};
-use weft_model::{Fid, Result};
+use crate::Mds;
+use weft_model::{ErrorKind, Fid, Result};
 use weft_rpc::CallInfo;
 use weft_rpc::pb::mds::{Entry, GetAttr};
 
@@ -11,9 +11,9 @@ use weft_rpc::pb::mds::{Entry, GetAttr};
 /// `Stale`.
 pub fn run(mds: &Mds, info: &CallInfo, request: &GetAttr) -> Result<Entry> {
     let fid = Fid(request.fid);
-    let inode = view::inode(&mut &mds.committer.committed, fid)?;
-    Ok(match request.want_layout {
-        true => namespace::entry_with_layout(fid, &inode, info.client),
-        false => namespace::entry(fid, &inode, info.client),
-    })
+    let (inode, mut entry) = mds.read_granted(fid, info.client)?.ok_or(ErrorKind::Stale)?;
+    if request.want_layout {
+        entry.layout = inode.layout.clone();
+    }
+    Ok(entry)
 }

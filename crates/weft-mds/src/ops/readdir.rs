@@ -2,7 +2,7 @@
 
 use crate::ops::written;
 use crate::record::{self, Dirent};
-use crate::{Mds, keys, namespace, view};
+use crate::{Mds, keys, view};
 use std::ops::ControlFlow;
 use weft_model::{Fid, Result, cred};
 use weft_rpc::CallInfo;
@@ -23,22 +23,22 @@ const ATTR_BYTES: usize = 130;
 pub fn run(mds: &Mds, info: &CallInfo, request: &Readdir) -> Result<ReaddirReply> {
     let mut committed = &mds.committer.committed;
     let dir = Fid(request.dir);
+    let names = mds.committer.grants.grant(dir, info.client);
     let inode = view::inode(&mut committed, dir)?;
     // An open directory stays readable whatever happens to its mode; the handle is the permission.
     if let Some(cred) = &request.cred {
         view::check(&mut committed, &cred.clone().into(), dir, &inode, cred::READ)?;
     }
     if request.position == 0 {
-        note_access(mds, dir, &inode)?;
+        note_access(mds, info, dir, &inode)?;
     }
     let from = request.position.saturating_add(1).max(weft_model::name::FIRST_POSITION);
     let limit = (request.max_bytes as usize).min(MAX_BYTES);
     let (mut entries, end) = scan(mds, dir, from, limit, request.with_attr)?;
     if request.with_attr {
         for entry in &mut entries {
-            let fid = Fid(entry.fid);
-            let inode = committed.inode(fid)?;
-            entry.entry = inode.map(|inode| namespace::entry(fid, &inode, info.client));
+            let found = mds.read_granted(Fid(entry.fid), info.client)?;
+            entry.entry = found.map(|(_, entry)| mds::Entry { name_grant_ms: names, ..entry });
         }
     }
     Ok(ReaddirReply { entries, end, parent: inode.parent })
@@ -87,17 +87,17 @@ fn scan(
 }
 
 /// The access time of the directory, by relatime. Not worth failing the reading for.
-fn note_access(mds: &Mds, dir: Fid, inode: &record::Inode) -> Result<()> {
+fn note_access(mds: &Mds, info: &CallInfo, dir: Fid, inode: &record::Inode) -> Result<()> {
     let now = mds.env.now();
     let mut probe = inode.clone();
     if !written::apply_atime(&mut probe, Some(now.into()), now) {
         return Ok(());
     }
-    let noted = mds.committer.transact(now, |txn| {
+    let noted = mds.committer.transact(info.client, now, |txn| {
         if let Some(inode) = txn.find_inode(dir)? {
             let mut changed = inode.as_ref().clone();
             if written::apply_atime(&mut changed, Some(now.into()), now) {
-                txn.put_inode(dir, changed);
+                txn.put_accessed(dir, changed);
             }
         }
         Ok(())

@@ -90,6 +90,9 @@ fn replace(txn: &mut Txn<'_>, cred: &Credentials, from: &Side, to: &Side) -> Res
     let dir = txn.dir(to.dir)?;
     cred::check_sticky(cred, &dir.attr(to.dir), &to.inode.attr(to.fid))?;
     namespace::detach(txn, to.dir, &dir, &to.name, to.inode.kind());
+    // Somebody may have found it under its name just now and be about to open it. He must not be told
+    // that there is no such file, since there always was one.
+    txn.planner.lingering.push(to.fid);
     namespace::drop_name(txn, to.fid, &to.inode, to.dir, &to.name)
 }
 

@@ -35,14 +35,18 @@ pub fn open(
             host: request.host.clone(),
             mountpoint: request.mountpoint.clone(),
             local: !info.wire,
+            caches: request.caches,
         };
         let stored = record.encode_to_vec();
-        mds.committer.transact(mds.env.now(), |txn| {
-            txn.put_raw(keys::session(info.client), Some(stored));
+        mds.committer.transact(info.client, mds.env.now(), |txn| {
+            txn.put_raw(keys::session(info.client), Some(stored.clone()));
             Ok(())
         })?;
         mds.sessions.insert(info.client, Live::new(record, true, now))?;
         tracing::info!(client = %info.client, host = request.host, "session opened");
+    }
+    if request.caches {
+        mds.committer.grants.open(info.client);
     }
     Ok(mds::OpenSessionReply {
         instance: mds.instance,
@@ -59,6 +63,21 @@ pub fn open(
 pub fn renew(mds: &Mds, info: &CallInfo) -> Result<Empty> {
     mds.sessions.present(info.client, mds.env.monotonic())?;
     Ok(Empty {})
+}
+
+/// Tells the session which grants it has to give back.
+///
+/// # Errors
+/// `NoSession`; `Invalid` from a session that keeps nothing.
+pub fn await_recalls(
+    mds: &Mds,
+    info: &CallInfo,
+    request: &mds::AwaitRecalls,
+) -> Result<mds::AwaitRecallsReply> {
+    let told = mds.committer.grants.await_recalls(info.client, request);
+    told.ok_or_else(|| {
+        FsError::new(ErrorKind::Invalid, "await recalls").because("the session keeps nothing")
+    })
 }
 
 /// Ends a session and everything it held. One that is not known has ended already.
@@ -80,7 +99,7 @@ pub fn reclaim(mds: &Mds, info: &CallInfo, request: &mds::Reclaim) -> Result<Emp
     let live = live.filter(|live| live.greeted.load(Ordering::Acquire));
     let live = live.ok_or(ErrorKind::NoSession)?;
     live.hear(mds.env.monotonic());
-    mds.committer.transact(mds.env.now(), |txn| {
+    mds.committer.transact(info.client, mds.env.now(), |txn| {
         request.opens.iter().try_for_each(|open| take_back(txn, info.client, open))
     })?;
     for lock in &request.locks {

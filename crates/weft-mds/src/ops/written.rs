@@ -66,6 +66,11 @@ pub fn apply(
     Ok(dirty | apply_atime(inode, written.atime, now))
 }
 
+/// Whether a report tells of nothing but reads.
+pub fn is_access_only(written: &Option<Written>) -> bool {
+    written.as_ref().is_none_or(|w| w.mtime.is_none() && w.blocks.is_none() && !w.kill_suidgid)
+}
+
 /// What a report proves of the size.
 fn proven_end(inode: &Inode, written: &Written, observed: Option<Observed>) -> Result<u64> {
     if written.size_epoch == inode.size_epoch || written.end == 0 {

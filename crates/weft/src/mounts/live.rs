@@ -90,6 +90,7 @@ impl LiveMount {
             policy: options.policy,
             volume: options.volume.clone(),
             subtree: source.subtree.as_bytes().to_vec(),
+            caches: options.caches,
         };
         let client = Client::mount(config, source.registry, source.env)?;
         let mut door = options.door.clone();

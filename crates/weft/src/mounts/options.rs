@@ -40,6 +40,8 @@ pub struct MountOptions {
     pub foreground: bool,
     /// Where a mount in the background writes its log.
     pub log: Option<PathBuf>,
+    /// Names, attributes and data are kept under grants.
+    pub caches: bool,
     /// The kernel's side.
     pub door: DoorConfig,
 }
@@ -56,6 +58,7 @@ impl MountOptions {
             volume: String::new(),
             foreground: false,
             log: None,
+            caches: true,
             door: DoorConfig::default(),
         };
         // Others are kept out unless root mounts, or is asked to let them in.
@@ -72,6 +75,7 @@ impl MountOptions {
                 "volume" => options.volume = value.to_string(),
                 "log" => options.log = Some(value.into()),
                 "foreground" => options.foreground = true,
+                "nocache" => options.caches = false,
                 _ => options.set_door(name, value).map_err(bad)?,
             }
         }

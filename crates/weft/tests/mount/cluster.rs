@@ -142,7 +142,10 @@ impl Cluster {
 
     pub fn mount_on(&self, path: &Path, config: DoorConfig) -> (Arc<Client>, Mounted) {
         let registry = Some(self.registry.clone());
-        let client = Client::mount(ClientConfig::default(), registry, self.env.clone()).unwrap();
+        // With lifetimes of its own the kernel keeps what it should not, which is for tests only.
+        let caches = config.entry_ttl.is_zero();
+        let told = ClientConfig { caches, ..ClientConfig::default() };
+        let client = Client::mount(told, registry, self.env.clone()).unwrap();
         let mounted = door::mount(client.clone(), path, config).unwrap();
         (client, mounted)
     }

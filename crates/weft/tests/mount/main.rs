@@ -6,6 +6,7 @@
 
 mod attrs;
 mod cluster;
+mod coherent;
 mod data;
 mod dirs;
 mod locks;

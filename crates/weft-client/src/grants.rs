@@ -1,0 +1,122 @@
+//! What the MDTs have granted this client, and what they have called back.
+//!
+//! Nothing is kept here but the log of recalls: a grant travels with what it was granted for, and the
+//! log tells whether it still counts. Design: `docs/design/0004-grants.md`.
+
+use parking_lot::Mutex;
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+use weft_model::Fid;
+
+/// Recalls remembered. A grant outlives its recall in the log only by a term, so this is far more than
+/// there can be of any use.
+const MAX_LOGGED: usize = 65_536;
+
+/// A promise about an inode: that it, or the names in it, stay as they are for a while.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Grant {
+    fid: Fid,
+    /// On the monotonic clock.
+    until: Duration,
+    /// Recalls known when it was asked for.
+    seen: u64,
+}
+
+impl Grant {
+    /// No promise.
+    pub const NONE: Grant = Grant { fid: Fid(0), until: Duration::ZERO, seen: 0 };
+}
+
+/// When something was asked for: what grants in the answer are counted from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Asked {
+    at: Duration,
+    seen: u64,
+}
+
+impl Asked {
+    /// A grant of `ms` milliseconds in the answer.
+    pub(crate) fn grant(&self, fid: Fid, ms: u32) -> Grant {
+        if ms == 0 {
+            return Grant::NONE;
+        }
+        Grant { fid, until: self.at + Duration::from_millis(ms.into()), seen: self.seen }
+    }
+}
+
+/// The log of recalls.
+#[derive(Default)]
+pub struct Grants {
+    /// Recalls so far.
+    seen: AtomicU64,
+    log: Mutex<Log>,
+}
+
+#[derive(Default)]
+struct Log {
+    /// Number of the last recall of an inode.
+    last: HashMap<Fid, u64>,
+    /// Recalls up to this one may be missing in `last`.
+    forgotten: u64,
+}
+
+impl Grants {
+    /// Before a request is sent.
+    pub(crate) fn ask(&self, now: Duration) -> Asked {
+        Asked { at: now, seen: self.seen.load(Ordering::Acquire) }
+    }
+
+    /// How long a grant still counts. Zero from the moment it is recalled.
+    pub fn left(&self, grant: &Grant, now: Duration) -> Duration {
+        let left = grant.until.saturating_sub(now);
+        if left.is_zero() {
+            return left;
+        }
+        let log = self.log.lock();
+        let last = log.last.get(&grant.fid).copied().unwrap_or(0);
+        if last.max(log.forgotten) > grant.seen { Duration::ZERO } else { left }
+    }
+
+    /// From now on grants of this inode that were asked for before do not count.
+    pub(crate) fn void(&self, fid: Fid) {
+        let mut log = self.log.lock();
+        let number = self.seen.load(Ordering::Relaxed) + 1;
+        if log.last.len() >= MAX_LOGGED {
+            log.last.clear();
+            log.forgotten = number;
+        }
+        log.last.insert(fid, number);
+        self.seen.store(number, Ordering::Release);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_recall_voids_what_was_asked_for_before_it() {
+        let grants = Grants::default();
+        let (fid, other) = (Fid(7), Fid(8));
+        let now = Duration::from_secs(5);
+        let before = grants.ask(now);
+        grants.void(fid);
+        let after = grants.ask(now);
+        assert_eq!(grants.left(&before.grant(fid, 1000), now), Duration::ZERO);
+        assert_eq!(grants.left(&after.grant(fid, 1000), now), Duration::from_secs(1));
+        assert_eq!(grants.left(&before.grant(other, 1000), now), Duration::from_secs(1));
+        assert_eq!(grants.left(&after.grant(fid, 1000), now * 2), Duration::ZERO);
+        assert_eq!(grants.left(&after.grant(fid, 0), now), Duration::ZERO);
+    }
+
+    #[test]
+    fn a_forgotten_recall_still_voids() {
+        let grants = Grants::default();
+        let before = grants.ask(Duration::ZERO);
+        (0..=MAX_LOGGED as u64).for_each(|number| grants.void(Fid(number)));
+        assert!(grants.log.lock().last.len() <= MAX_LOGGED);
+        let grant = before.grant(Fid(0), 1000);
+        assert_eq!(grants.left(&grant, Duration::ZERO), Duration::ZERO);
+    }
+}
