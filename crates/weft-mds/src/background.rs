@@ -82,12 +82,7 @@ fn destroy(mds: &Mds, dead: &[Fid]) -> Result<()> {
 /// Finishes truncations that were begun before a restart, or whose client gave up on a slow OST.
 fn finish_truncations(mds: &Mds) -> Result<()> {
     let files: Vec<Fid> = mds.unfinished.lock().truncations.iter().copied().collect();
-    for fid in files {
-        if truncate::redo(mds, fid)? {
-            mds.unfinished.lock().truncations.remove(&fid);
-        }
-    }
-    Ok(())
+    files.into_iter().try_for_each(|fid| truncate::redo(mds, fid))
 }
 
 /// Removes unlinked files that nobody had open, once all clients have come back.

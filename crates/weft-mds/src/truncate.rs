@@ -83,6 +83,11 @@ pub fn run(mds: &Mds, info: &CallInfo, request: &SetAttr) -> Result<Entry> {
     let fid = Fid(request.fid);
     let size = request.size.unwrap_or(0);
     let _busy = mds.truncating.enter(&*mds.env, fid)?;
+    // One that was begun and not answered has to take effect before this one, or not at all: some of
+    // the objects may be cut already.
+    if mds.unfinished.lock().truncations.contains(&fid) {
+        complete(mds, fid)?;
+    }
     let observed = written::observe(mds, fid, &request.written)?;
     let step = mds
         .committer
@@ -173,18 +178,25 @@ fn resize(
     Ok(entry)
 }
 
-/// Finishes what a crash has left: cuts the objects and sets the size. False when somebody is at it.
+/// Finishes what a crash or an OST that was down has left, unless somebody is at it.
 ///
 /// # Errors
 /// When an OST does not answer; the intent stays.
-pub fn redo(mds: &Mds, fid: Fid) -> Result<bool> {
+pub fn redo(mds: &Mds, fid: Fid) -> Result<()> {
     // A truncation under way finishes by itself, or leaves its intent for the next time.
-    let Some(_busy) = mds.truncating.try_enter(fid) else { return Ok(false) };
-    // One that was finished meanwhile has been answered: cutting again would take what was written
-    // after it. Nobody can begin one now.
+    let Some(_busy) = mds.truncating.try_enter(fid) else { return Ok(()) };
+    complete(mds, fid)
+}
+
+/// Cuts the objects and sets the size as the intent in the store says. Whoever calls is the only one at
+/// it. Without an intent it has been answered: cutting again would take what was written after it.
+fn complete(mds: &Mds, fid: Fid) -> Result<()> {
     let committed = &mds.committer.committed;
     let key = keys::truncation(fid);
-    let Some(value) = committed.kv.get(&key)? else { return Ok(true) };
+    let Some(value) = committed.kv.get(&key)? else {
+        mds.unfinished.lock().truncations.remove(&fid);
+        return Ok(());
+    };
     let intent: Truncation = record::decode(&key, &value)?;
     if let Some(inode) = committed.inode(fid)? {
         let layout: Layout = inode.layout.clone().unwrap_or_default().try_into()?;
@@ -201,7 +213,8 @@ pub fn redo(mds: &Mds, fid: Fid) -> Result<bool> {
         }
         Ok(())
     })?;
-    Ok(true)
+    mds.unfinished.lock().truncations.remove(&fid);
+    Ok(())
 }
 
 #[cfg(test)]

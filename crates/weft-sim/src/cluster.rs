@@ -87,7 +87,8 @@ impl Cluster {
     /// As [`Client::mount`].
     pub fn mount(&self, process: &Process) -> Result<Arc<Client>> {
         let router = self.router(process, Role::Client);
-        let config = ClientConfig { host: format!("host{}", process.host), ..Default::default() };
+        let host = format!("host{}", process.host);
+        let config = ClientConfig { host, caches: self.world.plan.caches, ..Default::default() };
         Client::mount_over(config, router)
     }
 

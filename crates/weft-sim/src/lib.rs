@@ -24,6 +24,7 @@ pub mod check;
 pub mod cluster;
 pub mod contest;
 pub mod disk;
+pub mod kept;
 pub mod plan;
 pub mod power;
 pub mod process;

@@ -25,6 +25,8 @@ pub struct Plan {
     pub kill_mds: bool,
     /// Milliseconds between two clients dying, on average.
     pub client_dies_every_ms: u64,
+    /// Clients keep what they are granted.
+    pub caches: bool,
     /// Bytes on each object server's disk.
     pub capacity: Option<u64>,
     /// Ends with the power failing everywhere.
@@ -44,6 +46,8 @@ pub enum Sabotage {
     SkipSyncs,
     /// Writes of data are acknowledged and not made, now and then.
     LoseWrites,
+    /// Clients confirm recalls and go on using what they had to give back.
+    IgnoreRecalls,
 }
 
 impl Plan {
@@ -64,6 +68,7 @@ impl Plan {
             client_dies_every_ms: pick(&[0, 0, 200, 1000]),
             capacity: (pick(&[0, 0, 0, 1]) == 1).then(|| pick(&[200_000, 1_000_000])),
             power: pick(&[0, 0, 1]) == 1,
+            caches: pick(&[0, 1, 1]) == 1,
             sabotage: None,
         }
     }

@@ -3,6 +3,7 @@
 use crate::actor::unwound;
 use crate::cluster::{BEAT_INTERVAL, Cluster, LEASE, OSTS};
 use crate::contest::Contest;
+use crate::kept::{Kept, is_deaf};
 use crate::plan::Plan;
 use crate::process::Process;
 use crate::reference::{Hand, Tree};
@@ -71,7 +72,11 @@ impl Stage {
 
     fn mount(&self, process: &Process) -> Hand {
         let client = self.cluster.mount(process).unwrap_or_else(|error| panic!("mount: {error}"));
-        Hand { world: self.world.clone(), client, number: process.number() }
+        let kept = Arc::new(Kept::new(is_deaf(self.world.plan.sabotage)));
+        if self.world.plan.caches {
+            kept.listen(&self.world, process, &client);
+        }
+        Hand { world: self.world.clone(), client, number: process.number(), kept }
     }
 
     fn direct(self: &Arc<Stage>) {

@@ -70,3 +70,11 @@ fn lost_writes_are_noticed() {
 fn syncs_that_do_nothing_are_noticed() {
     is_noticed(Sabotage::SkipSyncs, Plan { loss: 0, kill_every_ms: 0, power: true, ..busy() });
 }
+
+#[test]
+fn recalls_that_are_not_carried_out_are_noticed() {
+    is_noticed(
+        Sabotage::IgnoreRecalls,
+        Plan { loss: 0, kill_every_ms: 0, caches: true, ops: 400, ..busy() },
+    );
+}

@@ -7,11 +7,15 @@
 mod data;
 mod names;
 
+use crate::kept::Kept;
 use crate::world::World;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use weft_client::{Client, Ctx, OpenFile};
 use weft_model::{ErrorKind, Fid, Result};
+
+/// Numbers of the step that change nothing.
+const LOOKS: std::ops::Range<usize> = 97..120;
 
 /// A client at work.
 #[derive(Clone)]
@@ -22,6 +26,8 @@ pub struct Hand {
     pub client: Arc<Client>,
     /// The number of its process.
     pub number: u64,
+    /// What it keeps.
+    pub kept: Arc<Kept>,
 }
 
 /// An inode of the reference; none is ever removed.
@@ -110,6 +116,7 @@ impl Hand {
 
     /// Leaves. Servers that do not answer soon are left to the lease.
     pub fn unmount(&self) {
+        self.kept.end();
         if let Err(error) = self.client.unmount() {
             let legal = matches!(error.kind, ErrorKind::TimedOut | ErrorKind::NoSession);
             assert!(legal, "unmount: {error}");
@@ -146,7 +153,11 @@ impl Tree {
     /// One random operation by a client.
     pub fn step(&mut self, hand: &Hand) {
         let begun = hand.world.digest().1;
-        match hand.below(100) {
+        let what = hand.below(LOOKS.end);
+        if !LOOKS.contains(&what) {
+            hand.kept.forget(&self.fids);
+        }
+        match what {
             0..8 => self.mkdir(hand),
             8..20 => self.create(hand),
             20..26 => self.open(hand),
@@ -159,10 +170,11 @@ impl Tree {
             78..85 => self.rename(hand),
             85..88 => self.link(hand),
             88..90 => self.symlink(hand),
-            90..93 => self.lookup(hand),
-            93..95 => self.allocate(hand),
-            95..97 => self.readdir(hand),
-            _ => self.sync(hand),
+            90..92 => self.allocate(hand),
+            92..94 => self.readdir(hand),
+            94..97 => self.sync(hand),
+            // Several, so that there is something to keep.
+            _ => (0..6).for_each(|_| self.lookup(hand)),
         }
         if hand.world.plan.power {
             self.remember(begun, hand.world.digest().1);

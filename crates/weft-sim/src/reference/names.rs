@@ -212,7 +212,7 @@ impl Tree {
 
     pub(super) fn lookup(&mut self, hand: &Hand) {
         let (dir, name) = self.place(hand);
-        let real = hand.client.lookup(&ctx(), self.fids[dir], &name);
+        let real = hand.kept.look(&hand.client, hand.world.now(), self.fids[dir], &name);
         let wanted = self.find(dir, &name).ok_or(ErrorKind::NotFound);
         let Some((attr, node)) = agree("lookup", real, wanted) else { return };
         assert_eq!(attr.fid, self.fids[node]);
