@@ -1,14 +1,14 @@
 //! What goes on without a request: the periodic sync, destroying garbage, ending sessions, finishing
 //! truncations after a restart. Driven by [`crate::Mds::tick`], by a thread or by the simulation.
+//!
+//! What there is to do is kept in memory, and looked for in the store after a start only: a scan steps over
+//! everything that was removed from its range lately, which for marks and garbage is a lot.
 
-use crate::record::{self, Garbage, Truncation};
-use crate::{Mds, expiry, keys, ops, truncate};
-use std::collections::BTreeSet;
+use crate::record::{self, Truncation};
+use crate::{Mds, expiry, garbage, keys, ops, truncate};
 use std::ops::ControlFlow;
-use weft_model::{ClientId, Fid, Layout, Result};
-
-/// Files destroyed per step, so that a step ends in reasonable time.
-const GARBAGE_STEP: usize = 256;
+use std::sync::atomic::Ordering;
+use weft_model::{Fid, Result};
 
 /// One step. Errors are logged: each of these is tried again at the next step.
 pub fn tick(mds: &Mds) {
@@ -21,7 +21,7 @@ pub fn tick(mds: &Mds) {
     log("expired sessions", end_expired(mds));
     mds.end_recovery_if_complete();
     log("sizes of dead clients' files", adopt_abandoned(mds));
-    log("destroying objects", destroy_garbage(mds));
+    log("destroying objects", garbage::destroy(mds));
 }
 
 /// Ends sessions that have not been heard of for a lease.
@@ -34,58 +34,25 @@ fn end_expired(mds: &Mds) -> Result<()> {
 
 /// Finds sizes for marks whose session is gone (an OST was down when it ended).
 fn adopt_abandoned(mds: &Mds) -> Result<()> {
-    let mut clients = BTreeSet::new();
-    let end = [keys::kind::WRITER + 1];
-    let mut from = vec![keys::kind::WRITER];
-    // One look per client, not one per file.
-    loop {
-        let mut found = None;
-        mds.committer.committed.kv.scan(&from, &end, &mut |key, _| {
-            found = keys::number(key).map(ClientId);
-            ControlFlow::Break(())
-        })?;
-        let Some(client) = found else { break };
-        from = weft_store::kv::prefix_end(&keys::writers(client));
-        clients.insert(client);
-    }
-    clients.retain(|&client| mds.sessions.get(client).is_none());
-    clients.into_iter().try_for_each(|client| expiry::adopt_writers(mds, client))
-}
-
-/// Destroys objects of files that are gone.
-fn destroy_garbage(mds: &Mds) -> Result<()> {
-    mds.committer.with_planner(|planner| planner.new_garbage = false);
-    loop {
-        let prefix = [keys::kind::GARBAGE];
-        let mut found: Vec<(Fid, Garbage)> = Vec::new();
-        let end = weft_store::kv::prefix_end(&prefix);
-        mds.committer.committed.kv.scan(&prefix, &end, &mut |key, value| {
-            if let (Some(fid), Ok(garbage)) = (keys::number(key), record::decode(key, value)) {
-                found.push((Fid(fid), garbage));
-            }
-            if found.len() < GARBAGE_STEP {
-                ControlFlow::Continue(())
-            } else {
-                ControlFlow::Break(())
-            }
-        })?;
-        for (fid, garbage) in &found {
-            if let Some(layout) = garbage.layout.clone() {
-                mds.objects.destroy(*fid, &Layout::try_from(layout)?)?;
-            }
-        }
-        mds.committer.transact(mds.env.now(), |txn| {
-            found.iter().for_each(|(fid, _)| txn.put_raw(keys::garbage(*fid), None));
-            Ok(())
-        })?;
-        if found.len() < GARBAGE_STEP || mds.is_stopping() {
-            return Ok(());
+    let abandoned = mds.abandoned.lock().clone();
+    for client in abandoned {
+        // One that has come back ends anew at some time.
+        if mds.sessions.get(client).is_some() || expiry::adopt_writers(mds, client)? {
+            mds.abandoned.lock().remove(&client);
         }
     }
+    Ok(())
 }
 
 /// Finishes truncations that were begun before a restart, or whose client gave up on a slow OST.
 fn finish_truncations(mds: &Mds) -> Result<()> {
+    if !mds.truncations_left.swap(false, Ordering::AcqRel) {
+        return Ok(());
+    }
+    redo_truncations(mds).inspect_err(|_| mds.truncations_left.store(true, Ordering::Release))
+}
+
+fn redo_truncations(mds: &Mds) -> Result<()> {
     let prefix = [keys::kind::TRUNCATION];
     let mut found: Vec<(Fid, Truncation)> = Vec::new();
     let end = weft_store::kv::prefix_end(&prefix);

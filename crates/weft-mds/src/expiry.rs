@@ -4,8 +4,10 @@
 use crate::ops::written::Observed;
 use crate::record::Inode;
 use crate::{Mds, keys, ops};
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use weft_model::{ClientId, ErrorKind, Fid, FsError, Result};
+use weft_store::Kv;
 
 /// Ends a session. What cannot be finished now (an OST is down) is kept marked, and is finished by
 /// [`adopt_writers`] later.
@@ -17,6 +19,7 @@ pub fn end_session(mds: &Mds, client: ClientId, why: &str) -> Result<()> {
         return Ok(());
     }
     tracing::info!(%client, why, "session ended");
+    mds.abandoned.lock().insert(client);
     mds.locks.lock().drop_client(client);
     for handle in mds.committer.with_planner(|planner| planner.opens.of_client(client)) {
         close_handle(mds, client, handle)?;
@@ -36,7 +39,8 @@ pub fn end_session(mds: &Mds, client: ClientId, why: &str) -> Result<()> {
         saved.into_iter().for_each(|key| txn.put_raw(key, None));
         Ok(())
     })?;
-    adopt_writers(mds, client)
+    // The next tick looks once more: a request of the session may still have been under way.
+    adopt_writers(mds, client).map(drop)
 }
 
 /// Closes one handle without a report; the writer's mark stays until the size is known.
@@ -52,17 +56,40 @@ fn close_handle(mds: &Mds, client: ClientId, handle: u64) -> Result<()> {
     })
 }
 
-/// Finds the sizes of all files that a session without a client may have written.
+/// Finds the sizes of all files that a session without a client may have written. Whether it has all.
 ///
 /// # Errors
 /// Those of the store. An OST that does not answer leaves the file marked.
-pub fn adopt_writers(mds: &Mds, client: ClientId) -> Result<()> {
+pub fn adopt_writers(mds: &Mds, client: ClientId) -> Result<bool> {
+    let mut all = true;
     for fid in marked(mds, client)? {
         if let Err(error) = find_size(mds, client, fid) {
             tracing::warn!(%error, %fid, "size of a dead client's file not known yet");
+            all = false;
         }
     }
-    Ok(())
+    Ok(all)
+}
+
+/// All clients with marks of a writer.
+///
+/// # Errors
+/// Those of the store.
+pub fn writers(kv: &dyn Kv) -> Result<BTreeSet<ClientId>> {
+    let mut clients = BTreeSet::new();
+    let end = [keys::kind::WRITER + 1];
+    let mut from = vec![keys::kind::WRITER];
+    // One look per client, not one per file.
+    loop {
+        let mut found = None;
+        kv.scan(&from, &end, &mut |key, _| {
+            found = keys::number(key).map(ClientId);
+            ControlFlow::Break(())
+        })?;
+        let Some(client) = found else { return Ok(clients) };
+        from = weft_store::kv::prefix_end(&keys::writers(client));
+        clients.insert(client);
+    }
 }
 
 /// After a restart: takes away the marks of files that a client has closed, without having written to

@@ -25,6 +25,7 @@ pub mod cache;
 pub mod commit;
 pub mod committed;
 pub mod expiry;
+pub mod garbage;
 pub mod keys;
 pub mod locks;
 pub mod namespace;
@@ -49,6 +50,7 @@ use crate::sessions::{Live, Sessions};
 use crate::txn::{Group, Planner, Txn};
 use parking_lot::Mutex;
 use prost::Message as _;
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -103,6 +105,10 @@ pub struct Mds {
     locks: Mutex<locks::LockTable>,
     reservations: Reservations,
     truncating: truncate::Busy,
+    /// The store may have truncations that nobody is finishing.
+    truncations_left: AtomicBool,
+    /// Ended sessions that may have left marks of a writer.
+    abandoned: Mutex<BTreeSet<ClientId>>,
     space: Box<dyn Fn() -> Space + Send + Sync>,
     /// Another value at every start.
     instance: u64,
@@ -122,6 +128,8 @@ impl Mds {
         let counters = load_counters(kv.as_ref(), target, sequence, env.now())?;
         let sessions = load_sessions(kv.as_ref(), env.monotonic())?;
         let recovering = !sessions.is_empty();
+        let mut abandoned = expiry::writers(kv.as_ref())?;
+        abandoned.retain(|&client| sessions.get(client).is_none());
         let planner = Planner {
             pending: Group::default(),
             committing: None,
@@ -131,7 +139,7 @@ impl Mds {
             reserved_until: counters.next_object.saturating_sub(1),
             rotation: env.random(),
             recovering: true,
-            new_garbage: true,
+            garbage: garbage::Waiting::unknown(),
         };
         let committed = Committed { kv, cache: Cache::new(settings.cache_inodes) };
         let mds = Mds {
@@ -143,6 +151,8 @@ impl Mds {
             locks: Mutex::default(),
             reservations: Reservations::default(),
             truncating: truncate::Busy::default(),
+            truncations_left: AtomicBool::new(true),
+            abandoned: Mutex::new(abandoned),
             space,
             instance: env.random() | 1,
             started: env.monotonic(),
@@ -167,7 +177,7 @@ impl Mds {
 
     /// Whether objects wait to be destroyed, so that a tick is worth while before its time.
     pub fn has_garbage(&self) -> bool {
-        self.committer.with_planner(|planner| planner.new_garbage)
+        self.committer.with_planner(|planner| planner.garbage.is_fresh())
     }
 
     /// Brings everything acknowledged to stable storage; cheap when there is nothing new.

@@ -141,7 +141,7 @@ pub fn remove(txn: &mut Txn<'_>, fid: Fid, inode: &Inode) -> Result<()> {
     if inode.touched || !inode.writers.is_empty() {
         let garbage = Garbage { layout: inode.layout.clone() };
         txn.put_raw(keys::garbage(fid), Some(garbage.encode_to_vec()));
-        txn.planner.new_garbage = true;
+        txn.planner.garbage.add(fid);
     }
     Ok(())
 }

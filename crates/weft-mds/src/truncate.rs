@@ -20,6 +20,7 @@ use crate::{keys, namespace, view};
 use parking_lot::Mutex;
 use prost::Message as _;
 use std::collections::HashSet;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 use weft_model::cred::WRITE;
 use weft_model::{Env, ErrorKind, Fid, FileType, FsError, Layout, Result};
@@ -91,8 +92,9 @@ pub fn run(mds: &Mds, info: &CallInfo, request: &SetAttr) -> Result<Entry> {
         Step::Done(entry) => return Ok(*entry),
         Step::Cut(layout) => layout,
     };
-    mds.objects.truncate(fid, &layout, size)?;
-    mds.committer.transact(mds.env.now(), |txn| finish(txn, info, request, size))
+    let cut = mds.objects.truncate(fid, &layout, size);
+    cut.and_then(|()| mds.committer.transact(mds.env.now(), |txn| finish(txn, info, request, size)))
+        .inspect_err(|_| mds.truncations_left.store(true, Ordering::Release))
 }
 
 fn begin(

@@ -1,6 +1,7 @@
 //! What one request reads and wants changed, on top of what is planned but not yet committed.
 
 use crate::committed::Committed;
+use crate::garbage::Waiting;
 use crate::opens::OpenTable;
 use crate::record::{Dirent, Inode};
 use crate::{keys, record};
@@ -120,8 +121,8 @@ pub struct Planner {
     pub rotation: u64,
     /// Clients have not yet all said what they had open before a restart.
     pub recovering: bool,
-    /// There are objects to destroy that the background worker has not seen.
-    pub new_garbage: bool,
+    /// Files whose objects are to be destroyed.
+    pub garbage: Waiting,
 }
 
 /// One request being planned.
