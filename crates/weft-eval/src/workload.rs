@@ -1,9 +1,8 @@
-//! One phase of a workload, as one of its processes runs it.
+//! What is done: one phase of a workload, as one of its members does it.
 
-use std::fs::{self, File, OpenOptions};
+use crate::target::Target;
+use std::fmt;
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 /// What is done, in the order in which phases make sense.
@@ -17,6 +16,8 @@ pub enum Phase {
     Open,
     /// Remove them.
     Unlink,
+    /// Make small files, with an fsync each.
+    SmallSync,
     /// Write one large file, in requests of a given size, without fsync.
     Write,
     /// Write one large file, then fsync.
@@ -37,6 +38,7 @@ const NAMES: &[(&str, Phase)] = &[
     ("stat", Phase::Stat),
     ("open", Phase::Open),
     ("unlink", Phase::Unlink),
+    ("small-sync", Phase::SmallSync),
     ("write", Phase::Write),
     ("write-sync", Phase::WriteSync),
     ("read", Phase::Read),
@@ -57,16 +59,35 @@ impl FromStr for Phase {
     }
 }
 
+impl fmt::Display for Phase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let found = NAMES.iter().find(|(_, phase)| phase == self);
+        f.pad(found.map_or("", |(name, _)| name))
+    }
+}
+
+impl Phase {
+    /// Whether its rate is told in bytes.
+    pub const fn is_bulk(self) -> bool {
+        matches!(self, Phase::Write | Phase::WriteSync | Phase::Read)
+    }
+
+    /// Whether it reads data, which may lie in a cache.
+    pub const fn reads(self) -> bool {
+        matches!(self, Phase::Read | Phase::RandomRead)
+    }
+}
+
 /// Sizes of a workload.
 #[derive(Clone, Copy, Debug)]
 pub struct Sizes {
-    /// Small files per process.
+    /// Small files per member.
     pub files: u64,
-    /// Bytes of the large file of each process.
+    /// Bytes of the large file of each member.
     pub bytes: u64,
     /// Bytes per request.
     pub request: u64,
-    /// Random requests per process.
+    /// Random requests per member.
     pub random: u64,
 }
 
@@ -82,67 +103,71 @@ pub struct Done {
 /// Size of a random request.
 const RANDOM: u64 = 4096;
 
-/// Runs `phase` in the process's own directory.
+/// Name of the large file.
+const LARGE: &str = "large";
+
+/// Runs `phase` in a directory of its own.
 ///
 /// # Errors
-/// The first error of the file system, or `InvalidData` for wrong contents.
-pub fn run(phase: Phase, dir: &Path, sizes: &Sizes) -> io::Result<Done> {
-    let small = |i: u64| dir.join(format!("file.{i}"));
-    let large = dir.join("large");
+/// The first error of the target, or `InvalidData` for wrong contents.
+pub fn run(phase: Phase, target: &dyn Target, sizes: &Sizes) -> io::Result<Done> {
     match phase {
-        Phase::Create => each(sizes.files, |i| {
-            OpenOptions::new().write(true).create_new(true).mode(0o644).open(small(i)).map(drop)
+        Phase::Create => each(sizes, |name| target.create(name)),
+        Phase::Stat => each(sizes, |name| target.stat(name)),
+        Phase::Open => each(sizes, |name| target.open_close(name)),
+        Phase::Unlink => each(sizes, |name| target.unlink(name)),
+        Phase::SmallSync => each(sizes, |name| {
+            let file = target.open(name)?;
+            file.write_at(&[0x5a; RANDOM as usize], 0)?;
+            file.sync()
         }),
-        Phase::Stat => each(sizes.files, |i| fs::symlink_metadata(small(i)).map(drop)),
-        Phase::Open => each(sizes.files, |i| File::open(small(i)).map(drop)),
-        Phase::Unlink => each(sizes.files, |i| fs::remove_file(small(i))),
-        Phase::Write => write(&large, sizes, false),
-        Phase::WriteSync => write(&large, sizes, true),
-        Phase::Read => read(&large, sizes),
-        Phase::RandomRead | Phase::RandomWrite => random(phase, &large, sizes),
-        Phase::Remove => fs::remove_file(large).map(|()| Done { operations: 1, bytes: 0 }),
+        Phase::Write => write(target, sizes, false),
+        Phase::WriteSync => write(target, sizes, true),
+        Phase::Read => read(target, sizes),
+        Phase::RandomRead | Phase::RandomWrite => random(phase, target, sizes),
+        Phase::Remove => target.unlink(LARGE).map(|()| Done { operations: 1, bytes: 0 }),
     }
 }
 
-fn each(count: u64, mut operation: impl FnMut(u64) -> io::Result<()>) -> io::Result<Done> {
-    (0..count).try_for_each(&mut operation)?;
-    Ok(Done { operations: count, bytes: 0 })
+fn each(sizes: &Sizes, mut operation: impl FnMut(&str) -> io::Result<()>) -> io::Result<Done> {
+    (0..sizes.files).try_for_each(|i| operation(&format!("file.{i}")))?;
+    Ok(Done { operations: sizes.files, bytes: 0 })
 }
 
-/// The first bytes of every request say where it belongs, so that a reader notices misplaced data.
-fn stamp(buffer: &mut [u8], offset: u64) {
-    buffer[..8].copy_from_slice(&offset.to_le_bytes());
-}
-
-fn write(path: &PathBuf, sizes: &Sizes, sync: bool) -> io::Result<Done> {
-    let file = OpenOptions::new().write(true).create(true).truncate(false).open(path)?;
+fn write(target: &dyn Target, sizes: &Sizes, sync: bool) -> io::Result<Done> {
+    let file = target.open(LARGE)?;
     let mut buffer = vec![0x5au8; sizes.request as usize];
     let mut offset = 0;
     while offset < sizes.bytes {
-        stamp(&mut buffer, offset);
-        file.write_all_at(&buffer, offset)?;
+        // Every request says where it belongs, so that a reader notices misplaced data.
+        buffer[..8].copy_from_slice(&offset.to_le_bytes());
+        file.write_at(&buffer, offset)?;
         offset += sizes.request;
     }
     if sync {
-        file.sync_all()?;
+        file.sync()?;
     }
     Ok(Done { operations: offset / sizes.request, bytes: offset })
 }
 
-fn read(path: &PathBuf, sizes: &Sizes) -> io::Result<Done> {
-    let file = File::open(path)?;
+fn read(target: &dyn Target, sizes: &Sizes) -> io::Result<Done> {
+    let file = target.open(LARGE)?;
     let mut buffer = vec![0u8; sizes.request as usize];
     let mut offset = 0;
     while offset < sizes.bytes {
-        file.read_exact_at(&mut buffer, offset)?;
+        file.read_at(&mut buffer, offset)?;
+        if buffer[..8] != offset.to_le_bytes() {
+            let wrong = format!("wrong data at offset {offset}");
+            return Err(io::Error::new(ErrorKind::InvalidData, wrong));
+        }
         offset += sizes.request;
     }
     Ok(Done { operations: offset / sizes.request, bytes: offset })
 }
 
-fn random(phase: Phase, path: &PathBuf, sizes: &Sizes) -> io::Result<Done> {
-    let file = OpenOptions::new().read(true).write(phase == Phase::RandomWrite).open(path)?;
-    let blocks = file.metadata()?.len() / RANDOM;
+fn random(phase: Phase, target: &dyn Target, sizes: &Sizes) -> io::Result<Done> {
+    let file = target.open(LARGE)?;
+    let blocks = file.size()? / RANDOM;
     if blocks == 0 {
         return Err(io::Error::new(ErrorKind::InvalidData, "the large file is empty"));
     }
@@ -155,8 +180,8 @@ fn random(phase: Phase, path: &PathBuf, sizes: &Sizes) -> io::Result<Done> {
         state ^= state << 17;
         let offset = state % blocks * RANDOM;
         match phase {
-            Phase::RandomWrite => file.write_all_at(&buffer, offset)?,
-            _ => file.read_exact_at(&mut buffer, offset)?,
+            Phase::RandomWrite => file.write_at(&buffer, offset)?,
+            _ => file.read_at(&mut buffer, offset)?,
         }
     }
     Ok(Done { operations: sizes.random, bytes: sizes.random * RANDOM })
