@@ -72,7 +72,7 @@ impl Bench {
         let places: Vec<Place<'_>> = entrants.iter().map(|entrant| self.place(entrant)).collect();
         let outcome = contest.run(&places);
         drop(places);
-        let closed = entrants.into_iter().map(Entrant::close).collect::<anyhow::Result<()>>();
+        let closed = entrants.into_iter().try_for_each(Entrant::close);
         let report = outcome?;
         output::put(&format!(
             "{} thread(s), {} round(s), requests of {} KiB\n\n\
