@@ -1,13 +1,16 @@
 //! Several processes that run phases together: a leader, and members that are the same binary.
 
-use crate::phase::{Done, Phase, Sizes};
+use crate::contest::{Outcome, Runner};
+use crate::target::Posix;
+use crate::workload::{self, Done, Phase, Sizes};
 use std::io::{self, BufRead, BufReader, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Instant;
 
 /// Members waiting for the next phase.
 pub struct Team {
+    dir: PathBuf,
     members: Vec<Member>,
 }
 
@@ -15,15 +18,6 @@ struct Member {
     child: Child,
     orders: ChildStdin,
     reports: BufReader<ChildStdout>,
-}
-
-/// A phase done by all members.
-#[derive(Clone, Copy, Debug)]
-pub struct Result {
-    /// Of all members.
-    pub done: Done,
-    /// From the common start to the last end.
-    pub seconds: f64,
 }
 
 impl Team {
@@ -49,14 +43,13 @@ impl Team {
             let reports = BufReader::new(child.stdout.take().ok_or_else(missing)?);
             Ok(Member { child, orders, reports })
         };
-        Ok(Team { members: (0..count).map(member).collect::<io::Result<_>>()? })
+        let members = (0..count).map(member).collect::<io::Result<_>>()?;
+        Ok(Team { dir: dir.to_path_buf(), members })
     }
+}
 
-    /// Runs one phase on all members.
-    ///
-    /// # Errors
-    /// A member's error.
-    pub fn run(&mut self, phase: &str) -> io::Result<Result> {
+impl Runner for Team {
+    fn run(&mut self, phase: Phase) -> io::Result<Outcome> {
         let start = Instant::now();
         for member in &mut self.members {
             writeln!(member.orders, "{phase}")?;
@@ -72,7 +65,13 @@ impl Team {
             done.operations += operations;
             done.bytes += bytes;
         }
-        Ok(Result { done, seconds: start.elapsed().as_secs_f64() })
+        Ok(Outcome { done, seconds: start.elapsed().as_secs_f64() })
+    }
+
+    fn end(self: Box<Self>) -> io::Result<()> {
+        let dir = self.dir.clone();
+        drop(self);
+        std::fs::remove_dir_all(dir)
     }
 }
 
@@ -91,9 +90,10 @@ impl Drop for Team {
 /// # Errors
 /// Those of the pipes.
 pub fn member(dir: &Path, sizes: &Sizes) -> io::Result<()> {
+    let target = Posix::make(dir)?;
     for order in io::stdin().lines() {
         let report = match order?.parse::<Phase>() {
-            Ok(phase) => match crate::phase::run(phase, dir, sizes) {
+            Ok(phase) => match workload::run(phase, &target, sizes) {
                 Ok(done) => format!("{} {}", done.operations, done.bytes),
                 Err(error) => format!("error {error} in {}", dir.display()),
             },

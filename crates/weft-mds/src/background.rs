@@ -2,6 +2,7 @@
 //! truncations after a restart. Driven by [`crate::Mds::tick`], by a thread or by the simulation.
 
 use crate::record::{self, Garbage};
+use crate::unfinished::GarbageQueue;
 use crate::{Mds, expiry, keys, ops, truncate};
 use std::ops::ControlFlow;
 use weft_model::{ClientId, Fid, Layout, Result};
@@ -46,6 +47,10 @@ fn adopt_abandoned(mds: &Mds) -> Result<()> {
 /// Destroys objects of files that are gone.
 fn destroy_garbage(mds: &Mds) -> Result<()> {
     loop {
+        if mds.committer.with_planner(|planner| planner.garbage.must_load()) {
+            let loaded = GarbageQueue::load(mds.committer.committed.kv.as_ref())?;
+            mds.committer.with_planner(|planner| planner.garbage.add(loaded));
+        }
         let dead = mds.committer.with_planner(|planner| planner.garbage.take(GARBAGE_STEP));
         let outcome = match dead.is_empty() {
             true => return Ok(()),

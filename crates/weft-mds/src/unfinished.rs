@@ -75,13 +75,18 @@ impl Lingering {
     }
 }
 
-/// Files whose objects are to be destroyed. Eight bytes each, as many as were removed and not yet
-/// destroyed.
+/// Files kept in memory at a time.
+const MAX_GARBAGE: usize = 1 << 20;
+
+/// Files whose objects are to be destroyed, eight bytes each. With too many, the rest is in the store
+/// only, and is looked for there when these are done.
 #[derive(Debug, Default)]
 pub struct GarbageQueue {
     files: VecDeque<Fid>,
     /// Some came since the last look.
     fresh: bool,
+    /// The store has more.
+    overflowed: bool,
 }
 
 impl GarbageQueue {
@@ -95,10 +100,25 @@ impl GarbageQueue {
         Ok(queue)
     }
 
+    /// Whether the store has to be looked through now; it will have been.
+    pub fn must_load(&mut self) -> bool {
+        self.files.is_empty() && std::mem::take(&mut self.overflowed)
+    }
+
+    /// Adds what the store has. Some may be here already: destroying twice is the same as once.
+    pub fn add(&mut self, loaded: GarbageQueue) {
+        self.overflowed |= loaded.overflowed;
+        self.files.extend(loaded.files);
+    }
+
     /// A file was removed, or will be if its plan is carried out.
     pub fn push(&mut self, fid: Fid) {
-        self.files.push_back(fid);
         self.fresh = true;
+        if self.files.len() < MAX_GARBAGE {
+            self.files.push_back(fid);
+        } else {
+            self.overflowed = true;
+        }
     }
 
     /// Takes up to `count`, the oldest first.
@@ -124,4 +144,34 @@ fn each_number(kv: &dyn Kv, kind: u8, mut take: impl FnMut(u64)) -> Result<()> {
         keys::number(key).into_iter().for_each(&mut take);
         ControlFlow::Continue(())
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_does_not_fit_is_looked_for_later() {
+        let mut queue = GarbageQueue::default();
+        (0..=MAX_GARBAGE as u64).for_each(|fid| queue.push(Fid(fid)));
+        assert!(queue.is_fresh() && !queue.must_load());
+        assert_eq!(queue.take(usize::MAX).len(), MAX_GARBAGE);
+        assert!(queue.must_load() && !queue.must_load());
+        let mut loaded = GarbageQueue::default();
+        loaded.push(Fid(MAX_GARBAGE as u64));
+        queue.add(loaded);
+        assert_eq!(queue.take(1), [Fid(MAX_GARBAGE as u64)]);
+        assert!(queue.take(1).is_empty() && !queue.must_load());
+    }
+
+    #[test]
+    fn replaced_files_stay_for_their_time() {
+        let (mut lingering, now) = (Lingering::default(), Duration::from_secs(100));
+        lingering.push(Fid(1));
+        assert!(lingering.take_due(now).is_empty());
+        lingering.push(Fid(2));
+        assert!(lingering.take_due(now + LINGER / 2).is_empty());
+        assert_eq!(lingering.take_due(now + LINGER), [Fid(1)]);
+        assert!(!lingering.has(Fid(1)) && lingering.has(Fid(2)));
+    }
 }

@@ -9,7 +9,7 @@ use crate::pb;
 use crate::stream::{FrameStream, Stream};
 use prost::Message as _;
 use std::time::Duration;
-use weft_model::{ClientId, ErrorKind, FsError, Result};
+use weft_model::{ClientId, ErrorKind, FsError, Result, checksum};
 
 /// Message numbers of the handshake.
 pub mod handshake {
@@ -113,7 +113,7 @@ impl Channel {
             epoch: info.epoch.0,
             body_len: body.len() as u32,
             bulk_len: bulk_len as u32,
-            body_crc: crc32c::crc32c(body),
+            body_crc: checksum::crc32c(body),
         };
         self.head[..HEADER_LEN].copy_from_slice(&header.encode());
         self.frames.stream_mut().send(&self.head, data)
@@ -223,7 +223,7 @@ pub fn send_status(frames: &mut FrameStream, number: u16, status: u16, body: &[u
         number,
         status,
         body_len: body.len() as u32,
-        body_crc: crc32c::crc32c(body),
+        body_crc: checksum::crc32c(body),
         ..Header::default()
     };
     frames.stream_mut().send(&header.encode(), body)

@@ -13,7 +13,7 @@
 //! Bulk data is covered by the block checksums in the body (`weft_model::checksum`), so that it is
 //! summed once on its way from the application to the disk.
 
-use weft_model::{ErrorKind, FsError, Result};
+use weft_model::{ErrorKind, FsError, Result, checksum};
 
 /// Bytes of a header.
 pub const HEADER_LEN: usize = 64;
@@ -77,7 +77,7 @@ impl Header {
         out[48..52].copy_from_slice(&self.body_len.to_le_bytes());
         out[52..56].copy_from_slice(&self.bulk_len.to_le_bytes());
         out[56..60].copy_from_slice(&self.body_crc.to_le_bytes());
-        let crc = crc32c::crc32c(&out[..60]);
+        let crc = checksum::crc32c(&out[..60]);
         out[60..64].copy_from_slice(&crc.to_le_bytes());
         out
     }
@@ -95,7 +95,7 @@ impl Header {
         if u32_at(0) != MAGIC {
             return Err(bad("not a Weft frame"));
         }
-        if u32_at(60) != crc32c::crc32c(&bytes[..60]) {
+        if u32_at(60) != checksum::crc32c(&bytes[..60]) {
             return Err(bad("header checksum mismatch"));
         }
         let version = u16_at(4);
@@ -133,7 +133,7 @@ impl Header {
     /// # Errors
     /// `Protocol`.
     pub fn check_body(&self, body: &[u8]) -> Result<()> {
-        if crc32c::crc32c(body) == self.body_crc {
+        if checksum::crc32c(body) == self.body_crc {
             return Ok(());
         }
         Err(FsError::new(ErrorKind::Protocol, "receive").because("body checksum mismatch"))

@@ -21,7 +21,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
-use weft_model::{ClientId, Epoch, ErrorKind, FsError, Result, TargetId, Xid};
+use weft_model::{ClientId, Epoch, ErrorKind, FsError, Result, TargetId, Xid, checksum};
 
 /// Longest wait for the rest of a frame whose header has come, and for a peer to take an answer.
 const TRANSFER_TIMEOUT: Duration = Duration::from_secs(30);
@@ -414,7 +414,7 @@ fn encode_answer(header: &Header, answer: &Result<Reply>, out: &mut Vec<u8>) -> 
         epoch: header.epoch,
         body_len: body.len() as u32,
         bulk_len: bulk_len as u32,
-        body_crc: crc32c::crc32c(body),
+        body_crc: checksum::crc32c(body),
     };
     out[..HEADER_LEN].copy_from_slice(&reply.encode());
     bulk_len

@@ -20,7 +20,7 @@ use std::fmt;
 use std::fs;
 use std::path::Path;
 use std::str::FromStr;
-use weft_model::{ErrorKind, FsError, Result, TargetId};
+use weft_model::{ErrorKind, FsError, Result, TargetId, checksum};
 
 /// Name of the file in the target directory.
 pub const FILE: &str = "superblock";
@@ -147,7 +147,7 @@ impl Superblock {
             format!("sequence {}\n", self.sequence),
         ]
         .join("\n");
-        format!("{body}crc32c {:08x}\n", crc32c::crc32c(body.as_bytes()))
+        format!("{body}crc32c {:08x}\n", checksum::crc32c(body.as_bytes()))
     }
 
     /// Reads the contents of the file. The last line is the checksum of all before it, in every
@@ -167,7 +167,7 @@ impl Superblock {
         let text = std::str::from_utf8(bytes).map_err(|_| torn())?;
         let (body, sum) = text.rsplit_once("crc32c ").ok_or_else(torn)?;
         let sum = sum.strip_suffix('\n').filter(|hex| hex.len() == 8).ok_or_else(torn)?;
-        if u32::from_str_radix(sum, 16) != Ok(crc32c::crc32c(body.as_bytes())) {
+        if u32::from_str_radix(sum, 16) != Ok(checksum::crc32c(body.as_bytes())) {
             return Err(torn());
         }
         let mut lines = Fields { lines: body.lines().skip(1) };
@@ -274,7 +274,7 @@ mod tests {
     fn refuses_what_it_does_not_know() {
         let text = sample().to_text().replace("format 1", "format 2");
         let (body, _) = text.rsplit_once("crc32c ").unwrap();
-        let newer = format!("{body}crc32c {:08x}\n", crc32c::crc32c(body.as_bytes()));
+        let newer = format!("{body}crc32c {:08x}\n", checksum::crc32c(body.as_bytes()));
         assert_eq!(Superblock::parse(newer.as_bytes()).unwrap_err().kind, ErrorKind::Version);
 
         let dir = tempfile::tempdir().unwrap();

@@ -73,6 +73,8 @@ enum Command {
     /// Make a cluster, and keys for it.
     #[command(subcommand)]
     Cluster(c::cluster::Command),
+    /// Measure clusters through the client library.
+    Bench(c::bench::Bench),
     /// Run the servers of this node.
     Server(c::server::Server),
     /// Check configurations of nodes.
@@ -112,6 +114,7 @@ impl Command {
             Command::Client(command) => command.run(global),
             Command::Pool(command) => command.run(global),
             Command::Cluster(command) => command.run(),
+            Command::Bench(command) => command.run(),
             Command::Server(command) => command.run(),
             Command::Config(command) => command.run(),
             Command::Completion(command) => command.run(),

@@ -1,10 +1,11 @@
 //! Runs phases on one or several directories in turn and prints their rates side by side.
 
 use clap::Parser;
-use std::collections::BTreeMap;
+use std::io;
 use std::path::PathBuf;
-use weft_eval::phase::Sizes;
+use weft_eval::contest::{Contest, Place, Runner};
 use weft_eval::team::{self, Team};
+use weft_eval::workload::{Phase, Sizes};
 
 /// Rates of small workloads on several directories, in turn, several rounds; medians are printed.
 #[derive(Parser)]
@@ -17,7 +18,7 @@ struct Options {
     processes: usize,
     /// Phases, in order.
     #[arg(long, value_delimiter = ',', default_value = "create,stat,open,unlink")]
-    phases: Vec<String>,
+    phases: Vec<Phase>,
     /// Small files per process.
     #[arg(long, default_value_t = 4000)]
     files: u64,
@@ -38,7 +39,7 @@ struct Options {
     cold: bool,
 }
 
-fn main() -> std::io::Result<()> {
+fn main() -> io::Result<()> {
     let arguments: Vec<String> = std::env::args().collect();
     if let [_, word, dir, numbers @ ..] = &arguments[..]
         && word == "member"
@@ -48,69 +49,31 @@ fn main() -> std::io::Result<()> {
             Sizes { files: number(0), bytes: number(1), request: number(2), random: number(3) };
         return team::member(&PathBuf::from(dir), &sizes);
     }
-    measure(&Options::parse())
+    measure(Options::parse())
 }
 
-fn measure(options: &Options) -> std::io::Result<()> {
+fn measure(options: Options) -> io::Result<()> {
     let sizes = Sizes {
         files: options.files,
         bytes: options.mib << 20,
         request: options.request_kib << 10,
         random: options.random,
     };
-    let mut rates: BTreeMap<(usize, usize), Vec<f64>> = BTreeMap::new();
-    for round in 0..options.rounds {
-        for (place, spec) in options.places.iter().enumerate() {
-            let dir = PathBuf::from(spec.split_once('=').map_or(spec.as_str(), |(_, dir)| dir));
+    let place = |spec: &String| {
+        let (name, dir) = spec.split_once('=').unwrap_or((spec, spec));
+        let (dir, processes) = (PathBuf::from(dir), options.processes);
+        let begin = move |round| {
             let dir = dir.join(format!("weft-load.{}.{round}", std::process::id()));
-            let mut team = Team::start(&dir, options.processes, &sizes)?;
-            for (number, phase) in options.phases.iter().enumerate() {
-                if options.cold && phase.contains("read") {
-                    drop_caches()?;
-                }
-                let result = team.run(phase)?;
-                let amount = match result.done.bytes {
-                    0 => result.done.operations as f64,
-                    _ if phase.starts_with("random") => result.done.operations as f64,
-                    bytes => bytes as f64 / (1 << 20) as f64,
-                };
-                rates.entry((number, place)).or_default().push(amount / result.seconds);
-            }
-            drop(team);
-            std::fs::remove_dir_all(&dir)?;
-        }
-    }
-    print(options, &mut rates);
-    Ok(())
-}
-
-fn drop_caches() -> std::io::Result<()> {
-    std::process::Command::new("sync").status()?;
-    std::fs::write("/proc/sys/vm/drop_caches", "3")
-}
-
-fn print(options: &Options, rates: &mut BTreeMap<(usize, usize), Vec<f64>>) {
-    let names = options.places.iter().map(|s| s.split_once('=').map_or(s.as_str(), |(n, _)| n));
+            Ok(Box::new(Team::start(&dir, processes, &sizes)?) as Box<dyn Runner>)
+        };
+        Place { name: name.to_string(), begin: Box::new(begin), servers: Vec::new() }
+    };
+    let places: Vec<Place<'_>> = options.places.iter().map(place).collect();
+    let contest = Contest { phases: options.phases, rounds: options.rounds, cold: options.cold };
     println!(
         "{} process(es), {} round(s), requests of {} KiB; ops/s, MiB/s for write and read: median (min-max)",
         options.processes, options.rounds, options.request_kib
     );
-    print!("{:<14}", "phase");
-    names.for_each(|name| print!("{name:>34}"));
-    println!();
-    for (number, phase) in options.phases.iter().enumerate() {
-        print!("{phase:<14}");
-        let mut base = 0.0;
-        for place in 0..options.places.len() {
-            let mut values = rates.remove(&(number, place)).unwrap_or_default();
-            values.sort_by(f64::total_cmp);
-            let median = values[values.len() / 2];
-            if place == 0 {
-                base = median;
-            }
-            let range = format!("{median:.0} ({:.0}-{:.0})", values[0], values[values.len() - 1]);
-            print!("{range:>27} {:>5.2}x", median / base);
-        }
-        println!();
-    }
+    print!("{}", contest.run(&places)?.rates());
+    Ok(())
 }

@@ -7,7 +7,7 @@ use parking_lot::{Mutex, MutexGuard};
 use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
-use weft_model::checksum::{self, BLOCK, pieces};
+use weft_model::checksum::{self, BLOCK, crc32c, pieces};
 use weft_model::{ErrorKind, FsError, ObjectId, Result, Timespec};
 
 /// An [`ObjectStore`] in memory.
@@ -53,7 +53,7 @@ struct Block {
 
 impl Block {
     fn new(bytes: [u8; BLOCK_LEN]) -> Arc<Block> {
-        Arc::new(Block { bytes, stored: sums::encode(crc32c::crc32c(&bytes)) })
+        Arc::new(Block { bytes, stored: sums::encode(crc32c(&bytes)) })
     }
 }
 
@@ -200,9 +200,7 @@ impl Image {
     fn checked(&self, op: &'static str, id: ObjectId, number: u64) -> Result<[u8; BLOCK_LEN]> {
         match self.blocks.get(&number) {
             None => Ok([0; BLOCK_LEN]),
-            Some(block) if sums::holds(block.stored, crc32c::crc32c(&block.bytes)) => {
-                Ok(block.bytes)
-            }
+            Some(block) if sums::holds(block.stored, crc32c(&block.bytes)) => Ok(block.bytes),
             Some(_) => Err(sums::damaged(op, id, number * BLOCK)),
         }
     }
@@ -214,7 +212,7 @@ impl Image {
             let piece = &data[range];
             let mut bytes = [0; BLOCK_LEN];
             if piece.len() < BLOCK_LEN {
-                if crc32c::crc32c(piece) != sum {
+                if crc32c(piece) != sum {
                     return Err(sums::damaged("write", id, at).because("data came damaged"));
                 }
                 let exists = self.size.saturating_sub(number * BLOCK).min(BLOCK) as usize;
@@ -223,7 +221,7 @@ impl Image {
                 }
             }
             bytes[start..start + piece.len()].copy_from_slice(piece);
-            let sum = if piece.len() < BLOCK_LEN { crc32c::crc32c(&bytes) } else { sum };
+            let sum = if piece.len() < BLOCK_LEN { crc32c(&bytes) } else { sum };
             let stored = sums::encode(sum);
             self.blocks.insert(number, Arc::new(Block { bytes, stored }));
         }
@@ -248,12 +246,12 @@ impl Image {
             if piece.len() == BLOCK_LEN && check == Check::Trust {
                 piece.copy_from_slice(block.map_or(&sums::ZEROS, |block| &block.bytes));
                 let known = sums::decode(block.map_or(0, |block| block.stored));
-                out.push(known.unwrap_or_else(|| crc32c::crc32c(piece)));
+                out.push(known.unwrap_or_else(|| crc32c(piece)));
                 continue;
             }
             let bytes = self.checked("read", id, number)?;
             piece.copy_from_slice(&bytes[start..start + piece.len()]);
-            out.push(crc32c::crc32c(piece));
+            out.push(crc32c(piece));
         }
         Ok(len)
     }

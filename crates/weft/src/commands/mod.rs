@@ -1,5 +1,6 @@
 //! One file per command.
 
+pub mod bench;
 pub mod client;
 pub mod cluster;
 pub mod completion;

@@ -11,6 +11,7 @@ mod object;
 mod recover;
 mod sync;
 mod table;
+mod writeback;
 
 use super::{Check, MAX_SIZE, ObjectStat, ObjectStore, ScrubReport, Seek, StatFs};
 use crate::files::{self, LastStop};
@@ -26,8 +27,10 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
+use sync::Order;
 use table::{DIRS, State, Table, dir_of};
 use weft_model::{ErrorKind, FsError, ObjectId, Result, Timespec, checksum};
 
@@ -59,7 +62,8 @@ impl Default for ObjectsConfig {
 /// An [`ObjectStore`] of plain files.
 pub struct FsObjects {
     core: Arc<Core>,
-    stop: Arc<sync::Stop>,
+    /// What the thread is told.
+    orders: SyncSender<Order>,
     syncer: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -109,15 +113,15 @@ impl FsObjects {
             dir_turns: (0..DIRS).map(|_| Mutex::new(())).collect(),
         });
         core.recover(last_stop)?;
-        let stop = Arc::new(sync::Stop::default());
+        let (orders, queue) = sync_channel(sync::WAITING);
         let syncer = std::thread::Builder::new()
             .name("weft-sync".into())
             .spawn({
-                let (core, stop, period) = (core.clone(), stop.clone(), config.sync_every);
-                move || sync::run(&core, &stop, period)
+                let (core, period) = (core.clone(), config.sync_every);
+                move || sync::run(&core, &queue, period)
             })
             .map_err(|e| FsError::from_io("start thread", &e))?;
-        Ok(Arc::new(FsObjects { core, stop, syncer: Mutex::new(Some(syncer)) }))
+        Ok(Arc::new(FsObjects { core, orders, syncer: Mutex::new(Some(syncer)) }))
     }
 
     /// Stops the thread and puts everything on stable storage.
@@ -128,10 +132,10 @@ impl FsObjects {
     }
 
     fn stop_thread(&self) {
-        self.stop.ring();
-        if let Some(thread) = self.syncer.lock().take()
-            && thread.join().is_err()
-        {
+        let Some(thread) = self.syncer.lock().take() else { return };
+        // Fails when the thread has ended because the store is poisoned.
+        let _ = self.orders.send(Order::Stop);
+        if thread.join().is_err() {
             tracing::error!("background sync of objects panicked");
         }
     }
@@ -267,9 +271,14 @@ impl ObjectStore for FsObjects {
         }
         let written = core.table.update(id, true, |state, object| {
             core.admit_space(room, object, end)?;
-            core.change(state, object, (offset, end), |object| object.write(offset, sums, data))
+            core.change(state, object, (offset, end), |object| object.write(offset, sums, data))?;
+            Ok(state.stream.extend(&object.data, offset, end))
         });
-        written.map(drop)
+        if let Some(Some(stretch)) = written? {
+            // When the thread is behind, what is left out is left to the sync.
+            let _ = self.orders.try_send(Order::Begin(stretch));
+        }
+        Ok(())
     }
 
     fn read(

@@ -12,7 +12,7 @@ use std::io::ErrorKind as IoKind;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use weft_model::checksum::{BLOCK, piece_count, pieces};
+use weft_model::checksum::{BLOCK, crc32c, piece_count, pieces};
 use weft_model::{ErrorKind, FsError, ObjectId, Result};
 
 /// Checksums handled at a time: a page of them covers 4 MiB of data.
@@ -118,7 +118,7 @@ impl Files {
 
     /// Checksum of the block at `offset` once `piece` is written into it.
     fn merged(&self, offset: u64, sum: u32, piece: &[u8]) -> Result<u32> {
-        if crc32c::crc32c(piece) != sum {
+        if crc32c(piece) != sum {
             return Err(sums::damaged("write", self.id, offset).because("data came damaged"));
         }
         let (block, at) = (offset / BLOCK, (offset % BLOCK) as usize);
@@ -128,7 +128,7 @@ impl Files {
             self.read_block("write", block, &mut bytes)?;
         }
         bytes[at..at + piece.len()].copy_from_slice(piece);
-        Ok(crc32c::crc32c(&bytes))
+        Ok(crc32c(&bytes))
     }
 
     /// Reads at `offset`; see [`crate::objects::ObjectStore::read`].
@@ -175,7 +175,7 @@ impl Files {
             return match sums::decode(stored) {
                 Some(sum) if check == Check::Trust => Ok(sum),
                 _ => {
-                    let sum = crc32c::crc32c(piece);
+                    let sum = crc32c(piece);
                     if sums::holds(stored, sum) { Ok(sum) } else { Err(damaged()) }
                 }
             };
@@ -183,15 +183,11 @@ impl Files {
         let at = offset.saturating_sub(block * BLOCK) as usize;
         if at == 0 && piece.len() == self.bytes_of(block) {
             let whole = sums::padded(piece);
-            return if sums::holds(stored, whole) {
-                Ok(crc32c::crc32c(piece))
-            } else {
-                Err(damaged())
-            };
+            return if sums::holds(stored, whole) { Ok(crc32c(piece)) } else { Err(damaged()) };
         }
         let mut bytes = [0; BLOCK_LEN];
         self.read_block("read", block, &mut bytes)?;
-        Ok(crc32c::crc32c(&bytes[at..at + piece.len()]))
+        Ok(crc32c(&bytes[at..at + piece.len()]))
     }
 
     /// Cuts or extends the object.
@@ -227,7 +223,7 @@ impl Files {
                 let start = offset.saturating_sub(block * BLOCK) as usize;
                 let stop = (end - block * BLOCK).min(BLOCK) as usize;
                 bytes[start..stop].fill(0);
-                *edge = (block, sums::encode(crc32c::crc32c(&bytes)));
+                *edge = (block, sums::encode(crc32c(&bytes)));
             }
         }
         native::punch(&self.data, offset, end - offset).map_err(io("punch object", self.id))?;
@@ -340,7 +336,7 @@ impl Files {
             .map_err(io("read object", self.id))?;
         let mut stored = [0];
         self.load_sums(block, &mut stored)?;
-        if sums::holds(stored[0], crc32c::crc32c(bytes)) {
+        if sums::holds(stored[0], crc32c(bytes)) {
             Ok(())
         } else {
             Err(sums::damaged(op, self.id, block * BLOCK))

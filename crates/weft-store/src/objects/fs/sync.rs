@@ -2,16 +2,19 @@
 
 use super::Core;
 use super::table::{DIRS, Object, dir_of};
+use super::writeback::Stretch;
 use crate::files;
-use parking_lot::{Condvar, Mutex};
 use std::fs::File;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 use weft_model::{FsError, ObjectId, Result};
 
 /// How often the thread makes new marks durable.
 const FLUSH_EVERY: Duration = Duration::from_millis(30);
+/// Stretches that may wait to be sent to the disk.
+pub(super) const WAITING: usize = 64;
 /// From this number of objects on, the whole file system is synced at once.
 const BULK: usize = 16;
 
@@ -39,16 +42,29 @@ impl Core {
         if objects.len() >= BULK {
             return self.sync_bulk(&objects);
         }
-        objects.iter().try_for_each(|object| self.sync_object(object))
+        // The disk gets everything at once; then the waits and the commits of its journal are shared.
+        let started: Vec<_> = objects.iter().map(|object| self.start(object)).collect();
+        started.into_iter().try_for_each(|started| self.finish(started?))
     }
 
-    fn sync_object(&self, object: &Object) -> Result<()> {
-        let id = object.id;
-        let found = self.table.view(id, |state, files| {
-            Ok((state.written, files.size, files.data.clone(), files.sums.clone()))
+    /// Has the kernel begin to write an object, whose marks are durable. The lock is not held from
+    /// here on: others may write, and are not counted as synced.
+    fn start<'a>(&self, object: &'a Object) -> Result<Option<Started<'a>>> {
+        let started = self.table.view(object.id, |state, files| {
+            let (data, sums) = (files.data.clone(), files.sums.clone());
+            Ok(Started { object, written: state.written, size: files.size, data, sums })
         })?;
-        let Some((written, size, data, sums)) = found else { return Ok(()) };
-        // The lock is not held here: others may write, and are not counted as synced.
+        if let Some(Started { data, sums, .. }) = &started {
+            Stretch::whole(data).begin();
+            Stretch::whole(sums).begin();
+        }
+        Ok(started)
+    }
+
+    /// Waits until it is durable.
+    fn finish(&self, started: Option<Started<'_>>) -> Result<()> {
+        let Some(Started { object, written, size, data, sums }) = started else { return Ok(()) };
+        let id = object.id;
         let io = |error| FsError::from_io("sync object", &error).on(format!("object={id}"));
         self.fatal(data.sync_data().map_err(io))?;
         self.fatal(sums.sync_data().map_err(io))?;
@@ -117,40 +133,46 @@ impl Core {
     }
 }
 
+/// An object on its way to the disk, as it was when that began.
+struct Started<'a> {
+    object: &'a Object,
+    written: u64,
+    size: u64,
+    data: Arc<File>,
+    sums: Arc<File>,
+}
+
 fn record(object: &Object, written: u64, size: u64) {
     let mut state = object.state.write();
     state.synced = state.synced.max(written);
     state.durable_size = size;
 }
 
-/// Tells the thread to stop.
-#[derive(Default)]
-pub(super) struct Stop {
-    flag: Mutex<bool>,
-    bell: Condvar,
+/// What the thread is told.
+pub(super) enum Order {
+    /// To begin sending this to the disk.
+    Begin(Stretch),
+    /// To end.
+    Stop,
 }
 
-impl Stop {
-    pub(super) fn ring(&self) {
-        *self.flag.lock() = true;
-        self.bell.notify_all();
-    }
-}
-
-/// The thread: marks every 30 ms, a round every `period`. It ends when told to or when the store
-/// is poisoned.
-pub(super) fn run(core: &Core, stop: &Stop, period: Duration) {
+/// The thread: stretches at once, marks within 30 ms, a round every `period`. It ends when told to or
+/// when the store is poisoned.
+pub(super) fn run(core: &Core, orders: &Receiver<Order>, period: Duration) {
     let mut next = Instant::now() + period;
     loop {
-        let mut stopped = stop.flag.lock();
-        if !*stopped {
-            stop.bell.wait_for(&mut stopped, FLUSH_EVERY);
-        }
-        if *stopped || core.admit("sync").is_err() {
+        let stretch = match orders.recv_timeout(FLUSH_EVERY) {
+            Ok(Order::Begin(stretch)) => Some(stretch),
+            Err(RecvTimeoutError::Timeout) => None,
+            Ok(Order::Stop) | Err(RecvTimeoutError::Disconnected) => return,
+        };
+        if core.admit("sync").is_err() {
             return;
         }
-        drop(stopped);
         let mut result = core.fatal(core.marks.flush());
+        if let (Some(stretch), Ok(())) = (stretch, &result) {
+            stretch.begin();
+        }
         if Instant::now() >= next {
             result = result.and_then(|()| core.round());
             next = Instant::now() + period;

@@ -2,6 +2,7 @@
 
 use super::marks::REGION;
 use super::object::Files;
+use super::writeback::Stream;
 use parking_lot::{Mutex, RwLock, RwLockWriteGuard};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::path::{Path, PathBuf};
@@ -46,6 +47,8 @@ pub struct State {
     pub durable_size: u64,
     /// Marked regions with the last change in each. Not empty while anything is not durable.
     pub regions: BTreeMap<u32, u64>,
+    /// What is being written in order.
+    pub stream: Stream,
 }
 
 impl State {
