@@ -33,6 +33,7 @@ pub mod opens;
 pub mod ops;
 #[allow(missing_docs)]
 pub mod record;
+mod room;
 mod serve;
 pub mod sessions;
 pub mod truncate;
@@ -90,6 +91,8 @@ pub struct Parts {
     pub env: Arc<dyn Env>,
     /// Space of the file system under the store.
     pub space: Box<dyn Fn() -> Space + Send + Sync>,
+    /// Whether the store may grow by so many bytes: `NoSpace` when only the reserve is left.
+    pub admit: Box<dyn Fn(u64) -> Result<()> + Send + Sync>,
 }
 
 /// One metadata target being served.
@@ -104,6 +107,7 @@ pub struct Mds {
     reservations: Reservations,
     truncating: truncate::Busy,
     space: Box<dyn Fn() -> Space + Send + Sync>,
+    admit: Box<dyn Fn(u64) -> Result<()> + Send + Sync>,
     /// Another value at every start.
     instance: u64,
     started: Duration,
@@ -118,7 +122,7 @@ impl Mds {
     /// # Errors
     /// Those of the store; `Corrupt` for records it cannot read.
     pub fn open(target: TargetId, sequence: u32, parts: Parts, settings: Settings) -> Result<Mds> {
-        let Parts { kv, router, env, space } = parts;
+        let Parts { kv, router, env, space, admit } = parts;
         let counters = load_counters(kv.as_ref(), target, sequence, env.now())?;
         let sessions = load_sessions(kv.as_ref(), env.monotonic())?;
         let recovering = !sessions.is_empty();
@@ -144,6 +148,7 @@ impl Mds {
             reservations: Reservations::default(),
             truncating: truncate::Busy::default(),
             space,
+            admit,
             instance: env.random() | 1,
             started: env.monotonic(),
             recovering: AtomicBool::new(true),

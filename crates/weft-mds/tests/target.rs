@@ -103,7 +103,7 @@ fn start(kv: &Arc<MemKv>, env: &Arc<TestEnv>, ost: &Arc<PretendedOst>) -> Mds {
             uuid: String::new(),
             node: NodeId(1),
             state: TargetState::Up,
-            space: Space { total: 1 << 40, free: 1 << 39, inodes: 0, inodes_free: 0 },
+            space: Space { total: 1 << 40, free: 1 << 39, ..Space::default() },
         }],
         ..ClusterMap::default()
     });
@@ -112,6 +112,7 @@ fn start(kv: &Arc<MemKv>, env: &Arc<TestEnv>, ost: &Arc<PretendedOst>) -> Mds {
         router: Arc::new(router),
         env: env.clone(),
         space: Box::new(Space::default),
+        admit: Box::new(|_| Ok(())),
     };
     Mds::open(TargetId::mdt(0), 1, parts, Settings::default()).unwrap()
 }

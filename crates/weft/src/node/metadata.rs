@@ -50,6 +50,7 @@ impl Metadata {
             router: router.clone(),
             env: router.env().clone(),
             space: Box::new(move || space().unwrap_or_default()),
+            admit: Box::new(target.admit()),
         };
         let settings = weft_mds::Settings {
             lease: tuning.lease.0,
