@@ -12,7 +12,7 @@ pid_of() { # NODE, or `mount`
     local file
     [[ $1 == mount ]] || { sed -n 's/.*"pid": \([0-9]*\).*/\1/p' "$WEFT_DIR/run/$1.json" && return; }
     for file in $(grep -slF "$WEFT_MOUNT" /proc/[0-9]*/cmdline); do
-        [[ $(cat "${file%cmdline}comm") == weft ]] && echo "${file//[!0-9]/}"
+        [[ $(cat "${file%cmdline}comm" 2>/dev/null) == weft ]] && echo "${file//[!0-9]/}"
     done
 }
 

@@ -64,7 +64,9 @@ layers() {
         mount -t overlay overlay -o "lowerdir=$stack" "$mounted" && same "$place/result" "$mounted" || return 1
         umount "$mounted" || return 1
     done
-    same "$o/local/result" "$WEFT_MOUNT/overlay/image/result" && same "$o/local/4/upper" "$WEFT_MOUNT/overlay/image/4/upper" &&
+    # diff(1) takes any two whiteouts for different.
+    same "$o/local/result" "$WEFT_MOUNT/overlay/image/result" &&
+        diff <(listed "$o/local/4/upper") <(listed "$WEFT_MOUNT/overlay/image/4/upper") &&
         say "four layers on the mount are those on the local disk"
 }
 
