@@ -107,7 +107,7 @@ pub struct Mds {
     reservations: Reservations,
     truncating: truncate::Busy,
     space: Box<dyn Fn() -> Space + Send + Sync>,
-    admit: Box<dyn Fn(u64) -> Result<()> + Send + Sync>,
+    room: room::Room,
     /// Another value at every start.
     instance: u64,
     started: Duration,
@@ -148,7 +148,7 @@ impl Mds {
             reservations: Reservations::default(),
             truncating: truncate::Busy::default(),
             space,
-            admit,
+            room: room::Room::new(admit),
             instance: env.random() | 1,
             started: env.monotonic(),
             recovering: AtomicBool::new(true),
@@ -173,6 +173,15 @@ impl Mds {
     /// Whether objects wait to be destroyed, so that a tick is worth while before its time.
     pub fn has_garbage(&self) -> bool {
         self.committer.with_planner(|planner| planner.new_garbage)
+    }
+
+    /// Gives back to the disk what removed names took, where a request was refused for want of space
+    /// and enough was removed since this was done last. Long.
+    pub fn make_room(&self) {
+        if self.room.is_worth_while(self.committer.with_planner(|p| p.counters.inodes)) {
+            tracing::info!(target = %self.target, "the disk is full, making room of removed names");
+            self.committer.committed.kv.make_room();
+        }
     }
 
     /// Brings everything acknowledged to stable storage; cheap when there is nothing new.

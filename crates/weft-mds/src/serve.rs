@@ -81,7 +81,7 @@ impl Mds {
             return Ok(saved);
         }
         if let Some(bytes) = room::wanted(request) {
-            (self.admit)(bytes)?;
+            self.room.admit(bytes)?;
         }
         match request {
             Q::Create(r) => {

@@ -273,6 +273,13 @@ impl Kv for RocksKv {
         Ok(report)
     }
 
+    fn make_room(&self) {
+        // A store that is out of service has nothing to give.
+        if let Ok(db) = self.db("make room") {
+            db.compact();
+        }
+    }
+
     fn stats(&self) -> KvStats {
         let poisoned = self.poisoned.load(Ordering::Acquire);
         let Ok(db) = self.db("stats") else { return KvStats { poisoned, ..KvStats::default() } };
