@@ -43,7 +43,7 @@ fn open(dir: PathBuf) -> Mds {
         uuid: String::new(),
         node: NodeId(1),
         state: TargetState::Up,
-        space: Space { total: 1 << 40, free: 1 << 39, inodes: 0, inodes_free: 0 },
+        space: Space { total: 1 << 40, free: 1 << 39, ..Space::default() },
     };
     router.set_map(ClusterMap {
         epoch: Epoch(1),
@@ -51,7 +51,13 @@ fn open(dir: PathBuf) -> Mds {
         ..ClusterMap::default()
     });
     let kv = Arc::new(RocksKv::create(&dir, Profile::METADATA).expect("store"));
-    let parts = Parts { kv, router: Arc::new(router), env, space: Box::new(Space::default) };
+    let parts = Parts {
+        kv,
+        router: Arc::new(router),
+        env,
+        space: Box::new(Space::default),
+        admit: Box::new(|_| Ok(())),
+    };
     Mds::open(TargetId::mdt(0), 1, parts, Settings::default()).expect("target")
 }
 

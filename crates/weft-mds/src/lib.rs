@@ -34,6 +34,7 @@ pub mod opens;
 pub mod ops;
 #[allow(missing_docs)]
 pub mod record;
+mod room;
 mod serve;
 pub mod sessions;
 pub mod truncate;
@@ -94,6 +95,8 @@ pub struct Parts {
     pub env: Arc<dyn Env>,
     /// Space of the file system under the store.
     pub space: Box<dyn Fn() -> Space + Send + Sync>,
+    /// Whether the store may grow by so many bytes: `NoSpace` when only the reserve is left.
+    pub admit: Box<dyn Fn(u64) -> Result<()> + Send + Sync>,
 }
 
 /// One metadata target being served.
@@ -109,6 +112,7 @@ pub struct Mds {
     truncating: truncate::Busy,
     unfinished: Mutex<Unfinished>,
     space: Box<dyn Fn() -> Space + Send + Sync>,
+    room: room::Room,
     /// Another value at every start.
     instance: u64,
     started: Duration,
@@ -123,7 +127,7 @@ impl Mds {
     /// # Errors
     /// Those of the store; `Corrupt` for records it cannot read.
     pub fn open(target: TargetId, sequence: u32, parts: Parts, settings: Settings) -> Result<Mds> {
-        let Parts { kv, router, env, space } = parts;
+        let Parts { kv, router, env, space, admit } = parts;
         let counters = load_counters(kv.as_ref(), target, sequence, env.now())?;
         let sessions = load_sessions(kv.as_ref(), env.monotonic())?;
         let recovering = !sessions.is_empty();
@@ -153,6 +157,7 @@ impl Mds {
             truncating: truncate::Busy::default(),
             unfinished: Mutex::new(unfinished),
             space,
+            room: room::Room::new(admit),
             instance: env.random() | 1,
             started: env.monotonic(),
             recovering: AtomicBool::new(true),
@@ -177,6 +182,15 @@ impl Mds {
     /// Whether objects wait to be destroyed, so that a tick is worth while before its time.
     pub fn has_garbage(&self) -> bool {
         self.committer.with_planner(|planner| planner.garbage.is_fresh())
+    }
+
+    /// Gives back to the disk what removed names took, where a request was refused for want of space
+    /// and enough was removed since this was done last. Long.
+    pub fn make_room(&self) {
+        if self.room.is_worth_while(self.committer.with_planner(|p| p.counters.inodes)) {
+            tracing::info!(target = %self.target, "the disk is full, making room of removed names");
+            self.committer.committed.kv.make_room();
+        }
     }
 
     /// Brings everything acknowledged to stable storage; cheap when there is nothing new.

@@ -3,7 +3,7 @@
 use crate::record::SavedReply;
 use crate::sessions::Live;
 use crate::txn::Txn;
-use crate::{Mds, keys, ops, truncate};
+use crate::{Mds, keys, ops, room, truncate};
 use prost::Message as _;
 use std::sync::Arc;
 use weft_model::{ClientId, ErrorKind, Fid, FsError, Result, Xid};
@@ -89,6 +89,9 @@ impl Mds {
         if let Some(saved) = self.saved_reply(info.xid, live)? {
             self.open_again(info, request, &saved)?;
             return Ok(saved);
+        }
+        if let Some(bytes) = room::wanted(request) {
+            self.room.admit(bytes)?;
         }
         let asked = &Asked { info, live, request };
         match request {

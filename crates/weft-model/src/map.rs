@@ -41,6 +41,23 @@ pub struct Space {
     pub inodes: u64,
     /// Inodes still free.
     pub inodes_free: u64,
+    /// The file system it is on: the same number for targets that share one; 0 if unknown.
+    #[serde(default)]
+    pub device: u64,
+}
+
+/// What targets of one kind add up to: those on one file system get an equal part of it each, so that it
+/// is not counted several times.
+pub fn divide<'a>(spaces: impl Iterator<Item = &'a mut Space>) {
+    let mut spaces: Vec<&mut Space> = spaces.collect();
+    let devices: Vec<u64> = spaces.iter().map(|space| space.device).collect();
+    for space in spaces.iter_mut().filter(|space| space.device != 0) {
+        let sharing = devices.iter().filter(|&&device| device == space.device).count() as u64;
+        for figure in [&mut space.total, &mut space.free, &mut space.inodes, &mut space.inodes_free]
+        {
+            *figure /= sharing;
+        }
+    }
 }
 
 /// A metadata or object storage target.
@@ -142,5 +159,19 @@ impl ClusterMap {
     /// A pool by name.
     pub fn pool(&self, name: &str) -> Option<&Pool> {
         self.pools.iter().find(|pool| pool.name == name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shared_disk_is_divided_and_others_are_not() {
+        let space = |total, device| Space { total, free: total / 2, device, ..Space::default() };
+        let mut spaces = [space(120, 7), space(120, 7), space(50, 8), space(40, 0), space(40, 0)];
+        divide(spaces.iter_mut());
+        assert_eq!(spaces.map(|space| space.total), [60, 60, 50, 40, 40]);
+        assert_eq!(spaces.map(|space| space.free), [30, 30, 25, 20, 20]);
     }
 }

@@ -3,7 +3,8 @@
 //! The default needs no tuning. Up to [`FIRST_COMPONENT`] bytes of a file live on one OST, so a small
 //! file costs one object; beyond that it is striped over all OSTs (at most [`DEFAULT_WIDTH`]). OSTs
 //! are taken round-robin from a start that the caller rotates; those that are full or nearly so are
-//! passed over as long as others have room, so that one full OST never fills the file system.
+//! passed over as long as others have room, even if a file is striped over fewer than asked for, so that
+//! one full OST never fills the file system.
 
 use crate::error::{ErrorKind, FsError, Result};
 use crate::layout::{Component, ComponentSpec, EOF, Geometry, Layout, LayoutSpec};
@@ -15,7 +16,7 @@ pub const FIRST_COMPONENT: u64 = 4 << 20;
 pub const DEFAULT_STRIPE_UNIT: u64 = 1 << 20;
 /// Most OSTs a default layout uses for one file.
 pub const DEFAULT_WIDTH: usize = 8;
-/// An OST with less free space than this takes no new objects while others have more.
+/// An OST with less free space than this takes no new objects while others have four times as much.
 pub const NEARLY_FULL: u64 = 256 << 20;
 
 /// Makes a layout. `rotation` (a counter of the MDT's) spreads first targets evenly.
@@ -89,6 +90,9 @@ fn choose(want: &ComponentSpec, map: &ClusterMap, rotation: u64) -> Result<Vec<u
     if usable.is_empty() {
         return Err(FsError::new(ErrorKind::NoSpace, "choose targets").because("no OST has room"));
     }
+    let most = usable.iter().map(|ost| ost.space.free).max().unwrap_or(0);
+    let enough = NEARLY_FULL.min(most / 4);
+    usable.retain(|ost| ost.space.free >= enough || Some(ost.id.index) == want.start_index);
     usable.sort_by_key(|ost| ost.id.index);
     let explicit_start = match want.start_index {
         Some(index) => Some(
@@ -100,13 +104,6 @@ fn choose(want: &ComponentSpec, map: &ClusterMap, rotation: u64) -> Result<Vec<u
         None => None,
     };
     let count = width(want, usable.len(), pool.is_some())?;
-    if explicit_start.is_none() {
-        let roomy: Vec<&Target> =
-            usable.iter().copied().filter(|ost| ost.space.free >= NEARLY_FULL).collect();
-        if roomy.len() >= count {
-            usable = roomy;
-        }
-    }
     let start = explicit_start.unwrap_or((rotation % usable.len() as u64) as usize);
     Ok((0..count).map(|i| usable[(start + i) % usable.len()].id.index).collect())
 }
@@ -185,7 +182,16 @@ mod tests {
             assert!([0, 3].contains(&one.unwrap()[0]));
         }
         let all = one(ComponentSpec { stripe_count: -1, ..Default::default() }, &map, 0).unwrap();
-        assert_eq!(all, vec![0, 1, 3]);
+        assert_eq!(all, vec![0, 3]);
+        let begun = ComponentSpec { start_index: Some(1), stripe_count: -1, ..Default::default() };
+        assert_eq!(one(begun, &map, 0).unwrap(), vec![1, 3, 0]);
+    }
+
+    #[test]
+    fn the_last_room_is_used_where_it_is() {
+        let map = map(&[4 << 20, 150 << 20, 100 << 20]);
+        let all = one(ComponentSpec { stripe_count: -1, ..Default::default() }, &map, 0).unwrap();
+        assert_eq!(all, vec![1, 2]);
     }
 
     #[test]

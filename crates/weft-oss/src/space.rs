@@ -31,6 +31,7 @@ impl CachedSpace {
             free: found.available,
             inodes: found.inodes,
             inodes_free: found.inodes_free,
+            device: found.device,
         };
         *cached = Some((now, space));
         Ok(space)

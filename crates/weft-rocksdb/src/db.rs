@@ -7,6 +7,7 @@ use std::ffi::CString;
 use std::marker::PhantomData;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use std::ptr;
 
 fn c_path(path: &Path) -> Result<CString, Error> {
     CString::new(path.as_os_str().as_bytes())
@@ -87,6 +88,13 @@ impl DB {
     pub fn latest_sequence_number(&self) -> u64 {
         // SAFETY: the database is open.
         unsafe { ffi::rocksdb_get_latest_sequence_number(self.raw) }
+    }
+
+    /// Rewrites everything, so that what was deleted is gone from the disk. What prevents that shows in
+    /// the next write.
+    pub fn compact(&self) {
+        // SAFETY: null keys of no length stand for the first and the last one.
+        unsafe { ffi::rocksdb_compact_range(self.raw, ptr::null(), 0, ptr::null(), 0) }
     }
 
     /// A numeric property.

@@ -44,6 +44,13 @@ unsafe extern "C" {
         len: *mut size_t,
     ) -> *const c_char;
     pub fn rocksdb_pinnableslice_destroy(s: *mut rocksdb_pinnableslice_t);
+    pub fn rocksdb_compact_range(
+        db: *mut rocksdb_t,
+        start: *const c_char,
+        start_len: size_t,
+        limit: *const c_char,
+        limit_len: size_t,
+    );
     pub fn rocksdb_flush_wal(db: *mut rocksdb_t, sync: c_uchar, err: *mut *mut c_char);
     pub fn rocksdb_get_latest_sequence_number(db: *mut rocksdb_t) -> u64;
     pub fn rocksdb_property_int(db: *mut rocksdb_t, name: *const c_char, out: *mut u64) -> c_int;

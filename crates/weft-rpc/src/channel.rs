@@ -6,7 +6,7 @@ use crate::convert::error_from_wire;
 use crate::frame::{FLAG_REPLY, FLAG_WANT_BULK, HEADER_LEN, Header};
 use crate::message::{Reply, Request};
 use crate::pb;
-use crate::stream::{FrameStream, Stream};
+use crate::stream::{FrameStream, Stalled, Stream, give_up};
 use prost::Message as _;
 use std::time::Duration;
 use weft_model::{ClientId, ErrorKind, FsError, Result, checksum};
@@ -25,6 +25,8 @@ pub mod handshake {
 
 /// Longest wait for a connection and its handshake.
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
+/// How long nothing may come from the peer before the asker is asked whether to wait on.
+const STALL: Duration = Duration::from_millis(250);
 
 /// Who connects.
 #[derive(Clone, Debug)]
@@ -74,24 +76,24 @@ impl Channel {
                 error
             }
         })?;
+        frames
+            .stream()
+            .set_timeout(Some(STALL))
+            .map_err(|error| FsError::from_io("connect", &error))?;
         Ok(Channel { frames, head: Vec::with_capacity(512), body: Vec::new(), next_id: 1 })
     }
 
     /// Sends a request. Exactly one [`Self::receive`] must follow.
     ///
     /// # Errors
-    /// `Disconnected` or `TimedOut`; the channel is of no use then.
+    /// `Disconnected`, or that of `stalled`; the channel is of no use then.
     pub fn send(
         &mut self,
         info: &CallInfo,
         request: &Request,
         bulk: &Bulk<'_>,
-        timeout: Duration,
+        stalled: &mut Stalled<'_>,
     ) -> Result<()> {
-        self.frames
-            .stream()
-            .set_timeout(Some(timeout))
-            .map_err(|error| FsError::from_io("send", &error))?;
         self.next_id += 1;
         let (flags, bulk_len, data): (u16, usize, &[u8]) = match bulk {
             Bulk::None => (0, 0, &[]),
@@ -116,7 +118,7 @@ impl Channel {
             body_crc: checksum::crc32c(body),
         };
         self.head[..HEADER_LEN].copy_from_slice(&header.encode());
-        self.frames.stream_mut().send(&self.head, data)
+        self.frames.stream_mut().send(&self.head, data, stalled)
     }
 
     /// Receives the answer to what was sent last; bulk goes into `bulk`.
@@ -125,20 +127,25 @@ impl Channel {
     /// answer.
     ///
     /// # Errors
-    /// Outer: `Disconnected`, `TimedOut`, `Protocol`.
-    pub fn receive(&mut self, number: u16, bulk: &mut Bulk<'_>) -> Result<Result<Reply>> {
+    /// Outer: `Disconnected`, `Protocol`, or that of `stalled`.
+    pub fn receive(
+        &mut self,
+        number: u16,
+        bulk: &mut Bulk<'_>,
+        stalled: &mut Stalled<'_>,
+    ) -> Result<Result<Reply>> {
         let header = self
             .frames
-            .read_header()?
+            .read_header(stalled)?
             .ok_or_else(|| FsError::new(ErrorKind::Disconnected, "receive"))?;
-        self.frames.read_body(&header, &mut self.body)?;
+        self.frames.read_body(&header, &mut self.body, stalled)?;
         let expected = header.flags & FLAG_REPLY != 0
             && header.request_id == self.next_id
             && header.number == number;
         let bulk_len = header.bulk_len as usize;
         match bulk {
             Bulk::Receive(buffer) if expected && bulk_len <= buffer.len() => {
-                self.frames.read_exact(&mut buffer[..bulk_len])?;
+                self.frames.read_exact(&mut buffer[..bulk_len], stalled)?;
             }
             _ if expected && bulk_len == 0 => {}
             _ => {
@@ -226,7 +233,7 @@ pub fn send_status(frames: &mut FrameStream, number: u16, status: u16, body: &[u
         body_crc: checksum::crc32c(body),
         ..Header::default()
     };
-    frames.stream_mut().send(&header.encode(), body)
+    frames.stream_mut().send(&header.encode(), body, &mut give_up)
 }
 
 /// Receives handshake message `number`.
@@ -236,13 +243,14 @@ pub fn send_status(frames: &mut FrameStream, number: u16, status: u16, body: &[u
 pub fn receive_plain(frames: &mut FrameStream, number: u16) -> Result<Vec<u8>> {
     /// Handshake messages are small; whoever sends more has no business here.
     const LIMIT: u32 = 4096;
-    let header =
-        frames.read_header()?.ok_or_else(|| FsError::new(ErrorKind::Disconnected, "handshake"))?;
+    let header = frames
+        .read_header(&mut give_up)?
+        .ok_or_else(|| FsError::new(ErrorKind::Disconnected, "handshake"))?;
     if header.body_len > LIMIT || header.bulk_len != 0 {
         return Err(FsError::new(ErrorKind::Protocol, "handshake").because("message too long"));
     }
     let mut body = Vec::new();
-    frames.read_body(&header, &mut body)?;
+    frames.read_body(&header, &mut body, &mut give_up)?;
     if header.status != 0 {
         let refusal = pb::ErrorBody::decode(body.as_slice()).unwrap_or_default();
         return Err(error_from_wire(header.status, refusal));

@@ -228,6 +228,7 @@ impl From<Space> for pb::Space {
             free: space.free,
             inodes: space.inodes,
             inodes_free: space.inodes_free,
+            device: space.device,
         }
     }
 }
@@ -239,6 +240,7 @@ impl From<pb::Space> for Space {
             free: space.free,
             inodes: space.inodes,
             inodes_free: space.inodes_free,
+            device: space.device,
         }
     }
 }

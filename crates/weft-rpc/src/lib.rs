@@ -33,6 +33,7 @@ pub mod slots;
 pub mod sockets;
 pub mod stream;
 pub mod transport;
+pub mod waits;
 
 pub use auth::{ClusterKey, Role};
 pub use call::{Bulk, Call, CallInfo};
@@ -40,7 +41,7 @@ pub use message::{Message, Reply, Request};
 pub use metrics::Metrics;
 pub use router::Router;
 pub use service::Service;
-pub use transport::Transport;
+pub use transport::{Transport, Wait};
 
 /// The generated message types. The `.proto` files beside this crate document them.
 #[allow(missing_docs, clippy::all)]

@@ -1,13 +1,16 @@
 //! The connections of one process to one node.
 
 use crate::channel::{Channel, Identity};
+use crate::stream::Stalled;
 use parking_lot::{Condvar, Mutex};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use weft_model::{ErrorKind, FsError, Result};
 
 /// Connections to one node; as many requests can be under way there.
 const MAX_CHANNELS: usize = 64;
+/// Between two questions whether to wait on for one that is free.
+const POLL: Duration = Duration::from_millis(250);
 
 /// The channels to one node. A request borrows one; the most recently used goes first.
 #[derive(Debug)]
@@ -62,12 +65,11 @@ impl ChannelPool {
         &self.addresses
     }
 
-    /// Borrows a channel, waiting up to `patience` when all are in use.
+    /// Borrows a channel. When all are in use it waits, and asks `stalled` now and then.
     ///
     /// # Errors
-    /// `Overloaded` after the wait.
-    pub fn borrow(&self, patience: Duration) -> Result<Borrowed<'_>> {
-        let deadline = Instant::now() + patience;
+    /// That of `stalled`.
+    pub fn borrow(&self, stalled: &mut Stalled<'_>) -> Result<Borrowed<'_>> {
         let mut idle = self.idle.lock();
         loop {
             if let Some(slot) = idle.slots.pop() {
@@ -78,9 +80,8 @@ impl ChannelPool {
                 idle.made += 1;
                 return Ok(Borrowed { pool: self, slot: Some(slot) });
             }
-            if self.returned.wait_until(&mut idle, deadline).timed_out() {
-                return Err(FsError::new(ErrorKind::Overloaded, "borrow channel")
-                    .on(format_args!("address={}", self.addresses.join(","))));
+            if self.returned.wait_for(&mut idle, POLL).timed_out() {
+                stalled()?;
             }
         }
     }

@@ -14,7 +14,8 @@ use crate::registry::Registry;
 use crate::service::Service;
 use crate::slots::{Slot, SlotPool};
 use crate::sockets::Sockets;
-use crate::transport::Transport;
+use crate::transport::{Transport, Wait};
+use crate::waits::Waits;
 use parking_lot::RwLock;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -26,6 +27,11 @@ use weft_model::{ClientId, ClusterMap, Env, ErrorKind, FsError, Result, TargetId
 const MIN_PAUSE: Duration = Duration::from_millis(2);
 /// Longest pause between tries: what a client adds to the time that a restart takes.
 const MAX_PAUSE: Duration = Duration::from_millis(200);
+/// Longest wait for one answer before the connection is given up and made anew.
+const MAX_TRY: Duration = Duration::from_secs(20);
+/// What a try gets even if the caller's patience is shorter, and what the manager gets for a new map: a
+/// busy server is no dead one.
+const MIN_TRY: Duration = Duration::from_secs(2);
 
 /// How long a caller is willing to wait.
 #[derive(Clone, Copy)]
@@ -58,6 +64,7 @@ pub struct Router {
     env: Arc<dyn Env>,
     map: RwLock<Arc<ClusterMap>>,
     slots: SlotPool,
+    waits: Waits,
 }
 
 impl Router {
@@ -90,6 +97,7 @@ impl Router {
             env,
             map: RwLock::default(),
             slots: SlotPool::default(),
+            waits: Waits::default(),
         }
     }
 
@@ -130,7 +138,8 @@ impl Router {
     pub fn refresh_map(&self) -> Result<()> {
         let have_epoch = self.map().epoch.0;
         let request = manager::GetMap { have_epoch }.into_request();
-        let reply = self.attempt(TargetId::MGT, Xid::NONE, &request, &mut Bulk::None)?;
+        let wait = Wait { limit: MIN_TRY, interrupted: &|_| false };
+        let reply = self.attempt(TargetId::MGT, Xid::NONE, &request, &mut Bulk::None, &wait)?;
         if let Some(map) = manager::GetMap::reply(reply)?.map {
             self.set_map(map.try_into()?);
         }
@@ -201,7 +210,11 @@ impl Router {
                 .collect();
         }
         let infos: Vec<_> = calls.iter().map(|call| self.info(call.target, Xid::NONE)).collect();
-        let first = self.transport.exchange_all(&self.map(), &infos, calls);
+        let since = self.env.monotonic();
+        let name = calls.first().map_or("", |call| call.request.name());
+        let interrupted = |target| self.is_interrupted(target, name, since, patience);
+        let wait = Wait { limit: self.left(since, patience), interrupted: &interrupted };
+        let first = self.transport.exchange_all(&self.map(), &infos, calls, &wait);
         first
             .into_iter()
             .zip(calls)
@@ -217,7 +230,10 @@ impl Router {
                         Some(error),
                     )
                 }
-                other => other,
+                other => {
+                    self.waits.end(call.target, || self.env.monotonic());
+                    other
+                }
             })
             .collect()
     }
@@ -232,22 +248,31 @@ impl Router {
         patience: &Patience<'_>,
         mut failed: Option<FsError>,
     ) -> Result<Reply> {
-        let start = self.env.monotonic();
+        let (since, name) = (self.env.monotonic(), request.name());
+        let interrupted = |target| self.is_interrupted(target, name, since, patience);
         let mut pause = MIN_PAUSE;
         loop {
             let error = match failed.take() {
                 Some(error) => error,
-                None => match self.attempt(target, xid, request, bulk) {
-                    Err(error) if retriable(&error) => error,
-                    answer => return answer,
-                },
+                None => {
+                    let limit = self.left(since, patience);
+                    let wait = Wait { limit, interrupted: &interrupted };
+                    match self.attempt(target, xid, request, bulk, &wait) {
+                        Err(error) if retriable(&error) => error,
+                        answer => {
+                            self.waits.end(target, || self.env.monotonic());
+                            return answer;
+                        }
+                    }
+                }
             };
+            let now = self.env.monotonic();
+            self.waits.note(target, name, since, now, Some(&error));
             if patience.interrupted.is_some_and(|interrupted| interrupted()) {
-                return Err(FsError::new(ErrorKind::Interrupted, request.name()).because(error));
+                return Err(FsError::new(ErrorKind::Interrupted, name).because(error));
             }
-            let waited = self.env.monotonic().saturating_sub(start);
-            if patience.limit.is_some_and(|limit| waited >= limit) {
-                return Err(FsError::new(ErrorKind::TimedOut, request.name())
+            if patience.limit.is_some_and(|limit| now.saturating_sub(since) >= limit) {
+                return Err(FsError::new(ErrorKind::TimedOut, name)
                     .on(format_args!("target={target}"))
                     .because(error));
             }
@@ -268,12 +293,34 @@ impl Router {
         xid: Xid,
         request: &Request,
         bulk: &mut Bulk<'_>,
+        wait: &Wait<'_>,
     ) -> Result<Reply> {
         let info = self.info(target, xid);
         if let Some(service) = self.local(target) {
             return service.serve(&info, request, bulk.reborrow());
         }
-        self.transport.exchange(&self.map(), &info, request, bulk.reborrow())
+        self.transport.exchange(&self.map(), &info, request, bulk.reborrow(), wait)
+    }
+
+    /// What a try gets of a caller's patience.
+    fn left(&self, since: Duration, patience: &Patience<'_>) -> Duration {
+        let waited = self.env.monotonic().saturating_sub(since);
+        let left = |limit: Duration| limit.saturating_sub(waited).clamp(MIN_TRY, MAX_TRY);
+        patience.limit.map_or(MAX_TRY, left)
+    }
+
+    /// Whether a caller who has heard nothing for a while wants no answer any more. Before that no
+    /// signal counts: programs do not expect calls on files to end early, and most answers come soon.
+    fn is_interrupted(
+        &self,
+        target: TargetId,
+        name: &str,
+        since: Duration,
+        patience: &Patience<'_>,
+    ) -> bool {
+        let now = self.env.monotonic();
+        self.waits.note(target, name, since, now, None)
+            && patience.interrupted.is_some_and(|interrupted| interrupted())
     }
 
     /// The target, if this process serves it.

@@ -13,7 +13,7 @@ use crate::frame::{FLAG_REPLY, FLAG_WANT_BULK, HEADER_LEN, Header};
 use crate::message::{Reply, Request};
 use crate::pb;
 use crate::registry::Registry;
-use crate::stream::{FrameStream, Listener, Stream};
+use crate::stream::{FrameStream, Listener, Stream, give_up};
 use parking_lot::Mutex;
 use prost::Message as _;
 use std::collections::HashMap;
@@ -328,7 +328,7 @@ fn serve_requests(shared: &Shared, frames: &mut FrameStream, peer: &Peer) -> Res
     // One bound for everything: a peer may be idle for long, but must not stall within a frame.
     timeout(frames, Some(TRANSFER_TIMEOUT))?;
     loop {
-        let header = match frames.read_header() {
+        let header = match frames.read_header(&mut give_up) {
             Ok(Some(header)) => header,
             Ok(None) => return Ok(()),
             Err(error) if error.kind == ErrorKind::TimedOut && frames.is_between_frames() => {
@@ -336,7 +336,7 @@ fn serve_requests(shared: &Shared, frames: &mut FrameStream, peer: &Peer) -> Res
             }
             Err(error) => return Err(error),
         };
-        frames.read_body(&header, &mut body)?;
+        frames.read_body(&header, &mut body, &mut give_up)?;
         let bulk_len = header.bulk_len as usize;
         let mut buffer = match bulk_len {
             0 => None,
@@ -345,7 +345,7 @@ fn serve_requests(shared: &Shared, frames: &mut FrameStream, peer: &Peer) -> Res
         if header.bulk_follows() > 0
             && let Some(buffer) = buffer.as_mut()
         {
-            frames.read_exact(buffer)?;
+            frames.read_exact(buffer, &mut give_up)?;
         }
         let answer = {
             let _busy = peer.channel.as_ref().map(|(_, state)| state.busy.lock());
@@ -362,7 +362,7 @@ fn serve_requests(shared: &Shared, frames: &mut FrameStream, peer: &Peer) -> Res
         let bulk_out = encode_answer(&header, &answer, &mut out);
         let data =
             buffer.as_deref().map_or(&[][..], |buffer| &buffer[..bulk_out.min(buffer.len())]);
-        frames.stream_mut().send(&out, data)?;
+        frames.stream_mut().send(&out, data, &mut give_up)?;
     }
 }
 

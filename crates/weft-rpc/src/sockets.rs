@@ -4,15 +4,12 @@ use crate::call::{Bulk, Call, CallInfo};
 use crate::channel::Identity;
 use crate::message::{Reply, Request};
 use crate::pool::ChannelPool;
-use crate::transport::Transport;
+use crate::transport::{Transport, Wait};
 use parking_lot::{Mutex, RwLock};
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::Instant;
 use weft_model::{ClientId, ClusterMap, ErrorKind, FsError, NodeId, Result, TargetId};
-
-/// Longest wait for one answer before the connection is given up and made anew.
-const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Connections to the managers and to every node that was asked.
 pub struct Sockets {
@@ -55,6 +52,17 @@ impl Sockets {
     }
 }
 
+/// What a transfer does when nothing comes: waits on until `deadline`, unless interrupted.
+fn stalled(wait: &Wait<'_>, target: TargetId, deadline: Instant) -> impl FnMut() -> Result<()> {
+    move || {
+        let fail = |kind| FsError::new(kind, "wait for answer").on(format_args!("target={target}"));
+        if (wait.interrupted)(target) {
+            return Err(fail(ErrorKind::Interrupted));
+        }
+        if Instant::now() >= deadline { Err(fail(ErrorKind::TimedOut)) } else { Ok(()) }
+    }
+}
+
 impl Transport for Sockets {
     fn exchange(
         &self,
@@ -62,14 +70,16 @@ impl Transport for Sockets {
         info: &CallInfo,
         request: &Request,
         mut bulk: Bulk<'_>,
+        wait: &Wait<'_>,
     ) -> Result<Reply> {
+        let mut stalled = stalled(wait, info.target, Instant::now() + wait.limit);
         let identity = self.identity.read().clone();
         let pool = self.pool(map, info.target)?;
-        let mut borrowed = pool.borrow(ATTEMPT_TIMEOUT)?;
+        let mut borrowed = pool.borrow(&mut stalled)?;
         let channel = borrowed.channel(&identity)?;
         let answer = channel
-            .send(info, request, &bulk, ATTEMPT_TIMEOUT)
-            .and_then(|()| channel.receive(request.number(), &mut bulk));
+            .send(info, request, &bulk, &mut stalled)
+            .and_then(|()| channel.receive(request.number(), &mut bulk, &mut stalled));
         if answer.is_err() {
             borrowed.discard();
         }
@@ -82,15 +92,18 @@ impl Transport for Sockets {
         map: &ClusterMap,
         infos: &[CallInfo],
         calls: &mut [Call<'_>],
+        wait: &Wait<'_>,
     ) -> Vec<Result<Reply>> {
+        let deadline = Instant::now() + wait.limit;
         let identity = self.identity.read().clone();
         let pools: Vec<_> = infos.iter().map(|info| self.pool(map, info.target)).collect();
         let mut sent = Vec::with_capacity(calls.len());
         for ((call, info), pool) in calls.iter_mut().zip(infos).zip(&pools) {
             sent.push(pool.as_deref().map_err(FsError::again).and_then(|pool| {
-                let mut borrowed = pool.borrow(ATTEMPT_TIMEOUT)?;
+                let mut stalled = stalled(wait, info.target, deadline);
+                let mut borrowed = pool.borrow(&mut stalled)?;
                 let channel = borrowed.channel(&identity)?;
-                if let Err(error) = channel.send(info, &call.request, &call.bulk, ATTEMPT_TIMEOUT) {
+                if let Err(error) = channel.send(info, &call.request, &call.bulk, &mut stalled) {
                     borrowed.discard();
                     return Err(error);
                 }
@@ -101,9 +114,10 @@ impl Transport for Sockets {
             .zip(calls)
             .map(|(sent, call)| {
                 let mut borrowed = sent?;
-                let answer = borrowed
-                    .channel(&identity)
-                    .and_then(|channel| channel.receive(call.request.number(), &mut call.bulk));
+                let mut stalled = stalled(wait, call.target, deadline);
+                let answer = borrowed.channel(&identity).and_then(|channel| {
+                    channel.receive(call.request.number(), &mut call.bulk, &mut stalled)
+                });
                 if answer.is_err() {
                     borrowed.discard();
                 }

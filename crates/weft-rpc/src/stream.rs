@@ -3,13 +3,24 @@
 use crate::frame::{HEADER_LEN, Header};
 use std::io::{self, IoSlice, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream, ToSocketAddrs};
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, FromRawFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::time::Duration;
 use weft_model::{ErrorKind, FsError, Result};
 
 /// Bytes read ahead: small messages arrive in one system call.
 const READ_AHEAD: usize = 16 << 10;
+
+/// Asked whenever the socket's timeout has passed without a byte; its error ends the transfer.
+pub type Stalled<'a> = dyn FnMut() -> Result<()> + 'a;
+
+/// [`Stalled`] for those who wait no longer than the socket's timeout.
+///
+/// # Errors
+/// Always.
+pub fn give_up() -> Result<()> {
+    Err(FsError::new(ErrorKind::TimedOut, "wait for peer"))
+}
 
 /// A connected socket.
 #[derive(Debug)]
@@ -32,7 +43,7 @@ impl Stream {
                 .because(error)
         };
         if let Some(path) = address.strip_prefix("unix:") {
-            return UnixStream::connect(path).map(Stream::Unix).map_err(failed);
+            return connect_unix(path, timeout).map(Stream::Unix).map_err(failed);
         }
         let mut last = io::Error::other("the name has no address");
         for socket_address in address.to_socket_addrs().map_err(failed)? {
@@ -116,15 +127,17 @@ impl Stream {
     /// Writes `head`, then `bulk`, in as few system calls as possible.
     ///
     /// # Errors
-    /// `Disconnected` or `TimedOut`; the connection is of no use then.
-    pub fn send(&mut self, head: &[u8], bulk: &[u8]) -> Result<()> {
+    /// `Disconnected`, or that of `stalled`; the connection is of no use then.
+    pub fn send(&mut self, head: &[u8], bulk: &[u8], stalled: &mut Stalled<'_>) -> Result<()> {
         let (mut head, mut bulk) = (head, bulk);
         while !head.is_empty() || !bulk.is_empty() {
             let written = match self.write_vectored(&[IoSlice::new(head), IoSlice::new(bulk)]) {
                 Ok(0) => return Err(FsError::new(ErrorKind::Disconnected, "send")),
                 Ok(written) => written,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(error) => return Err(broken("send", &error)),
+                Err(error) => {
+                    go_on("send", &error, stalled)?;
+                    continue;
+                }
             };
             let of_head = written.min(head.len());
             head = &head[of_head..];
@@ -132,6 +145,37 @@ impl Stream {
         }
         Ok(())
     }
+}
+
+/// Connects within `timeout`: the queue of a server that is stuck may be full.
+#[allow(unsafe_code)]
+fn connect_unix(path: &str, timeout: Duration) -> io::Result<UnixStream> {
+    let (name, mut address) = (
+        path.as_bytes(),
+        libc::sockaddr_un { sun_family: libc::AF_UNIX as libc::sa_family_t, sun_path: [0; 108] },
+    );
+    if name.len() >= address.sun_path.len() || name.contains(&0) {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    for (to, &from) in address.sun_path.iter_mut().zip(name) {
+        *to = from as libc::c_char;
+    }
+    // SAFETY: socket has no preconditions; what it returns is ours alone.
+    let socket = unsafe {
+        let raw = libc::socket(libc::AF_UNIX, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0);
+        if raw < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        UnixStream::from_raw_fd(raw)
+    };
+    // The kernel bounds connecting by this, too.
+    socket.set_write_timeout(Some(timeout))?;
+    // SAFETY: the address is initialised and as long as said.
+    let connected = unsafe {
+        let length = size_of::<libc::sockaddr_un>() as libc::socklen_t;
+        libc::connect(socket.as_raw_fd(), (&raw const address).cast(), length)
+    };
+    if connected == 0 { Ok(socket) } else { Err(io::Error::last_os_error()) }
 }
 
 #[allow(unsafe_code)]
@@ -157,12 +201,13 @@ fn own_uid() -> u32 {
     unsafe { libc::geteuid() }
 }
 
-fn broken(op: &'static str, error: &io::Error) -> FsError {
-    let kind = match error.kind() {
-        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => ErrorKind::TimedOut,
-        _ => ErrorKind::Disconnected,
-    };
-    FsError::new(kind, op).because(error)
+/// Whether a transfer goes on after `error`.
+fn go_on(op: &'static str, error: &io::Error, stalled: &mut Stalled<'_>) -> Result<()> {
+    match error.kind() {
+        io::ErrorKind::Interrupted => Ok(()),
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => stalled(),
+        _ => Err(FsError::new(ErrorKind::Disconnected, op).because(error)),
+    }
 }
 
 /// A stream with the bytes that were read beyond the last frame.
@@ -193,35 +238,40 @@ impl FrameStream {
     /// Reads a header. `None` when the peer has closed the connection between frames.
     ///
     /// # Errors
-    /// `Disconnected`, `TimedOut`, `Protocol`, `Version`.
-    pub fn read_header(&mut self) -> Result<Option<Header>> {
+    /// `Disconnected`, `Protocol`, `Version`, or that of `stalled`.
+    pub fn read_header(&mut self, stalled: &mut Stalled<'_>) -> Result<Option<Header>> {
         if self.start == self.end {
             (self.start, self.end) = (0, 0);
         }
         let mut bytes = [0u8; HEADER_LEN];
-        if self.buffered() == 0 && self.fill()? == 0 {
+        if self.buffered() == 0 && self.fill(stalled)? == 0 {
             return Ok(None);
         }
-        self.read_exact(&mut bytes)?;
+        self.read_exact(&mut bytes, stalled)?;
         Header::decode(&bytes).map(Some)
     }
 
     /// Reads and checks the body that `header` announces, into `body`.
     ///
     /// # Errors
-    /// `Disconnected`, `TimedOut`, `Protocol`.
-    pub fn read_body(&mut self, header: &Header, body: &mut Vec<u8>) -> Result<()> {
+    /// `Disconnected`, `Protocol`, or that of `stalled`.
+    pub fn read_body(
+        &mut self,
+        header: &Header,
+        body: &mut Vec<u8>,
+        stalled: &mut Stalled<'_>,
+    ) -> Result<()> {
         body.clear();
         body.resize(header.body_len as usize, 0);
-        self.read_exact(body)?;
+        self.read_exact(body, stalled)?;
         header.check_body(body)
     }
 
     /// Fills `out`: first what was read ahead, the rest straight from the socket.
     ///
     /// # Errors
-    /// `Disconnected`, `TimedOut`.
-    pub fn read_exact(&mut self, out: &mut [u8]) -> Result<()> {
+    /// `Disconnected`, or that of `stalled`.
+    pub fn read_exact(&mut self, out: &mut [u8], stalled: &mut Stalled<'_>) -> Result<()> {
         let mut done = 0;
         while done < out.len() {
             let ready = self.buffered().min(out.len() - done);
@@ -231,11 +281,11 @@ impl FrameStream {
                 self.start += ready;
                 done += ready;
             } else if out.len() - done >= READ_AHEAD {
-                let read = self.read_some(done, out)?;
+                let read = self.read_some(done, out, stalled)?;
                 done += read;
             } else {
                 (self.start, self.end) = (0, 0);
-                if self.fill()? == 0 {
+                if self.fill(stalled)? == 0 {
                     return Err(FsError::new(ErrorKind::Disconnected, "receive"));
                 }
             }
@@ -252,27 +302,30 @@ impl FrameStream {
         self.end - self.start
     }
 
-    fn read_some(&mut self, from: usize, out: &mut [u8]) -> Result<usize> {
+    fn read_some(
+        &mut self,
+        from: usize,
+        out: &mut [u8],
+        stalled: &mut Stalled<'_>,
+    ) -> Result<usize> {
         loop {
-            return match self.stream.read(&mut out[from..]) {
-                Ok(0) => Err(FsError::new(ErrorKind::Disconnected, "receive")),
-                Ok(read) => Ok(read),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(error) => Err(broken("receive", &error)),
-            };
+            match self.stream.read(&mut out[from..]) {
+                Ok(0) => return Err(FsError::new(ErrorKind::Disconnected, "receive")),
+                Ok(read) => return Ok(read),
+                Err(error) => go_on("receive", &error, stalled)?,
+            }
         }
     }
 
-    fn fill(&mut self) -> Result<usize> {
+    fn fill(&mut self, stalled: &mut Stalled<'_>) -> Result<usize> {
         loop {
-            return match self.stream.read(&mut self.buffer[self.end..]) {
+            match self.stream.read(&mut self.buffer[self.end..]) {
                 Ok(read) => {
                     self.end += read;
-                    Ok(read)
+                    return Ok(read);
                 }
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(error) => Err(broken("receive", &error)),
-            };
+                Err(error) => go_on("receive", &error, stalled)?,
+            }
         }
     }
 }

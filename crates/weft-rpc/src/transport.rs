@@ -2,21 +2,32 @@
 
 use crate::call::{Bulk, Call, CallInfo};
 use crate::message::{Reply, Request};
-use weft_model::{ClientId, ClusterMap, Result};
+use std::time::Duration;
+use weft_model::{ClientId, ClusterMap, Result, TargetId};
+
+/// How long one try may take.
+pub struct Wait<'a> {
+    /// Give up after this long.
+    pub limit: Duration,
+    /// Asked a few times a second while nothing comes from the target: whether the caller wants no
+    /// answer any more.
+    pub interrupted: &'a dyn Fn(TargetId) -> bool,
+}
 
 /// Carries requests to the nodes that the map names: sockets, or the simulation.
 pub trait Transport: Send + Sync {
     /// One try of one request.
     ///
     /// # Errors
-    /// The target's answer; `Disconnected`, `TimedOut` and the like when there is none, and then nobody
-    /// knows whether the request was carried out.
+    /// The target's answer; `Disconnected`, `TimedOut`, `Interrupted` and the like when there is none,
+    /// and then nobody knows whether the request was carried out.
     fn exchange(
         &self,
         map: &ClusterMap,
         info: &CallInfo,
         request: &Request,
         bulk: Bulk<'_>,
+        wait: &Wait<'_>,
     ) -> Result<Reply>;
 
     /// One try of several requests at once; `info` is that of the call with the same place. Answers
@@ -26,9 +37,10 @@ pub trait Transport: Send + Sync {
         map: &ClusterMap,
         infos: &[CallInfo],
         calls: &mut [Call<'_>],
+        wait: &Wait<'_>,
     ) -> Vec<Result<Reply>> {
         let each = infos.iter().zip(calls);
-        each.map(|(info, call)| self.exchange(map, info, &call.request, call.bulk.reborrow()))
+        each.map(|(info, call)| self.exchange(map, info, &call.request, call.bulk.reborrow(), wait))
             .collect()
     }
 

@@ -167,12 +167,18 @@ impl Cluster {
         self.mdt.crash_process();
         let target = TargetId::mdt(0);
         let space =
-            || Space { total: 1 << 40, free: 1 << 40, inodes: 1 << 20, inodes_free: 1 << 20 };
+            || Space { total: 1 << 40, free: 1 << 40, inodes_free: 1 << 20, ..Space::default() };
         let (router, registry, agent) = self.join(process, name, target, space)?;
         let mortal = process.world.plan.kill_mds;
         let kv = Disk { inner: self.mdt.clone(), process: process.clone(), mortal };
         let env = Arc::new(process.clone());
-        let parts = Parts { kv: Arc::new(kv), router, env, space: Box::new(space) };
+        let parts = Parts {
+            kv: Arc::new(kv),
+            router,
+            env,
+            space: Box::new(space),
+            admit: Box::new(|_| Ok(())),
+        };
         let settings = weft_mds::Settings { lease: LEASE, ..Default::default() };
         let mds = Arc::new(Mds::open(target, 1, parts, settings)?);
         registry.add(target, mds.clone());

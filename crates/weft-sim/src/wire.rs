@@ -13,7 +13,7 @@ use std::sync::Arc;
 use weft_model::{ClientId, ClusterMap, ErrorKind, FsError, Result, TargetId, Xid};
 use weft_rpc::convert::error_from_wire;
 use weft_rpc::registry::Registry;
-use weft_rpc::{Bulk, CallInfo, Reply, Request, Transport, pb};
+use weft_rpc::{Bulk, CallInfo, Reply, Request, Transport, Wait, pb};
 
 /// Where the manager listens.
 pub const MANAGER: &str = "mgs";
@@ -28,6 +28,7 @@ impl Transport for Wire {
         info: &CallInfo,
         request: &Request,
         mut bulk: Bulk<'_>,
+        _wait: &Wait<'_>,
     ) -> Result<Reply> {
         let (from, world) = (&self.0, &self.0.world);
         let what = format!("{} to {} {:?}", request.name(), info.target, info.xid);

@@ -10,7 +10,7 @@
 use crate::files::{self, Lock};
 use crate::kv::{Kv, Profile, RocksKv};
 use crate::objects::{FsObjects, ObjectStore, ObjectsConfig, StatFs};
-use crate::space::Gauge;
+use crate::space::{self, Gauge};
 use crate::superblock::{self, Superblock, Uuid};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -55,7 +55,7 @@ pub struct OpenParams {
     pub target: Option<TargetId>,
     /// Sizes of the key-value store; by default those for the target's kind.
     pub profile: Option<Profile>,
-    /// Bytes that data may not use; by default 1 % of the file system, at least 64 MiB.
+    /// Bytes that data may not use; by default 1 % of the file system, at least 64 MiB (MDT: 256 MiB).
     pub reserve: Option<u64>,
     /// How objects are kept (OST only).
     pub objects: ObjectsConfig,
@@ -126,7 +126,11 @@ impl Target {
         let last_stop = files::last_stop(dir)?;
         let kind = superblock.target.kind;
         let profile = params.profile.unwrap_or(profile_of(kind));
-        let gauge = Arc::new(Gauge::new(dir, params.reserve)?);
+        let reserve = match params.reserve {
+            Some(bytes) => bytes,
+            None => space::default_reserve(dir, least_reserve(kind))?,
+        };
+        let gauge = Arc::new(Gauge::new(dir, reserve)?);
         let kv: Arc<dyn Kv> = Arc::new(RocksKv::open(&dir.join(KV_DIR), profile)?);
         let objects = match kind {
             TargetKind::Ost => {
@@ -206,6 +210,13 @@ fn profile_of(kind: TargetKind) -> Profile {
     match kind {
         TargetKind::Mdt => Profile::METADATA,
         TargetKind::Ost | TargetKind::Mgt => Profile::SMALL,
+    }
+}
+
+fn least_reserve(kind: TargetKind) -> u64 {
+    match kind {
+        TargetKind::Mdt => space::MIN_RESERVE_MDT,
+        TargetKind::Ost | TargetKind::Mgt => space::MIN_RESERVE,
     }
 }
 

@@ -30,7 +30,7 @@ impl Client {
     }
 
     /// Moves a name, replacing what is at the new one. `flags`: `RENAME_NOREPLACE` 1,
-    /// `RENAME_EXCHANGE` 2.
+    /// `RENAME_EXCHANGE` 2, `RENAME_WHITEOUT` 4 (leaves a character device 0/0 at the old one).
     ///
     /// # Errors
     /// `NotFound`, `Exists`, `NotEmpty`, `IsDir`, `NotDir`, `Loop`, `Invalid`, `CrossDevice` when the

@@ -4,9 +4,10 @@ use crate::client::Client;
 use crate::ctx::Ctx;
 use crate::metrics::Op;
 use std::time::Duration;
+use weft_model::map::{self, Space};
 use weft_model::name::NAME_MAX;
 use weft_model::{Result, TargetId};
-use weft_rpc::pb::{self, mds, oss};
+use weft_rpc::pb::{mds, oss};
 use weft_rpc::router::Patience;
 
 /// Longest wait for one target; one that does not answer counts with what it last told the manager.
@@ -36,26 +37,33 @@ impl Client {
         self.timed(Op::Statfs, || {
             let map = self.map();
             let patience = Patience::of(ATTEMPT);
-            let last_known = |target: TargetId| -> pb::Space {
-                map.target(target).map(|known| known.space.into()).unwrap_or_default()
+            let last_known = |target: TargetId| -> Space {
+                map.target(target).map(|known| known.space).unwrap_or_default()
             };
             let mut total = FsStat { name_max: NAME_MAX as u32, ..FsStat::default() };
             let osts: Vec<TargetId> = map.osts().map(|ost| ost.id).collect();
             let asked = osts.iter().map(|&ost| (ost, oss::Statfs {}));
-            for (answer, &ost) in self.ask_many(asked, &patience).into_iter().zip(&osts) {
+            let answers = self.ask_many(asked, &patience).into_iter().zip(&osts);
+            let told = |(answer, &ost): (Result<oss::StatfsReply>, &TargetId)| -> Space {
                 let told = answer.ok().and_then(|reply| reply.space);
-                let space = told.unwrap_or_else(|| last_known(ost));
+                told.map_or_else(|| last_known(ost), Space::from)
+            };
+            let mut spaces: Vec<Space> = answers.map(told).collect();
+            map::divide(spaces.iter_mut());
+            for space in &spaces {
                 total.bytes += space.total;
                 total.bytes_free += space.free;
             }
+            spaces.clear();
             for mdt in map.mdts().map(|mdt| mdt.id) {
                 let answer = self.ask_mdt(mdt, mds::Statfs {}, &patience).ok();
-                let files = answer.as_ref().map_or(0, |reply| reply.files);
+                total.files += answer.as_ref().map_or(0, |reply| reply.files);
                 let told = answer.and_then(|reply| reply.space);
-                let space = told.unwrap_or_else(|| last_known(mdt));
-                total.files_free += space.inodes_free;
-                total.files += files.saturating_add(space.inodes_free);
+                spaces.push(told.map_or_else(|| last_known(mdt), Space::from));
             }
+            map::divide(spaces.iter_mut());
+            total.files_free = spaces.iter().map(|space| space.inodes_free).sum();
+            total.files = total.files.saturating_add(total.files_free);
             Ok(total)
         })
     }

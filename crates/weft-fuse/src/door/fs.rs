@@ -108,8 +108,6 @@ impl FileSystem for Door {
         self.act(req, "rmdir", parent, |ctx, dir| self.client.rmdir(ctx, dir, name.as_bytes()))
     }
 
-    /// `RENAME_WHITEOUT` is refused by the MDS: it serves the upper layer of an overlay, which
-    /// Linux does not let a FUSE mount be.
     fn rename(
         &self,
         req: &Request<'_>,

@@ -1,8 +1,9 @@
 //! `Rename`: moves or exchanges names, in one transaction.
 
+use crate::namespace::{self, NewInode};
 use crate::record::{Dirent, Inode};
 use crate::txn::Txn;
-use crate::{namespace, view};
+use crate::view;
 use std::sync::Arc;
 use weft_model::{Credentials, ErrorKind, Fid, FileType, Result, cred, name};
 use weft_rpc::pb::{Empty, mds::Rename};
@@ -11,6 +12,8 @@ use weft_rpc::pb::{Empty, mds::Rename};
 pub const NOREPLACE: u32 = 1;
 /// Both names exist and change places.
 pub const EXCHANGE: u32 = 2;
+/// A character device 0/0 is left at the old name: what an overlay takes for "removed".
+pub const WHITEOUT: u32 = 4;
 
 /// A name and what it stands for.
 struct Side {
@@ -28,7 +31,8 @@ struct Side {
 pub fn plan(txn: &mut Txn<'_>, request: &Rename) -> Result<Empty> {
     name::check(&request.name)?;
     name::check(&request.new_name)?;
-    if request.flags & !(NOREPLACE | EXCHANGE) != 0 || request.flags == NOREPLACE | EXCHANGE {
+    let unknown = request.flags & !(NOREPLACE | EXCHANGE | WHITEOUT) != 0;
+    if unknown || request.flags & EXCHANGE != 0 && request.flags != EXCHANGE {
         return Err(ErrorKind::Invalid.into());
     }
     let cred = view::credentials(&request.cred)?;
@@ -52,7 +56,23 @@ pub fn plan(txn: &mut Txn<'_>, request: &Rename) -> Result<Empty> {
         }
         Some(to) => replace(txn, &cred, &from, &to)?,
     }
-    relocate(txn, &from, new_dir, &request.new_name)
+    relocate(txn, &from, new_dir, &request.new_name)?;
+    if request.flags & WHITEOUT != 0 {
+        leave_whiteout(txn, &cred, &from)?;
+    }
+    Ok(Empty {})
+}
+
+/// Gives the name that was moved away to a whiteout.
+fn leave_whiteout(txn: &mut Txn<'_>, cred: &Credentials, from: &Side) -> Result<()> {
+    let kind = FileType::CharDevice;
+    let parent = txn.inode(from.dir)?;
+    let new = NewInode { parent: from.dir, mode: kind.mode_bits(), umask: 0, cred };
+    let (fid, mut inode) = namespace::make(txn, &parent, &new)?;
+    inode.name = from.name.clone();
+    namespace::attach(txn, from.dir, &parent, &from.name, fid, kind);
+    txn.put_inode(fid, inode);
+    Ok(())
 }
 
 fn find(txn: &mut Txn<'_>, cred: &Credentials, dir: Fid, name: &[u8]) -> Result<Option<Side>> {
@@ -96,7 +116,7 @@ fn replace(txn: &mut Txn<'_>, cred: &Credentials, from: &Side, to: &Side) -> Res
     namespace::drop_name(txn, to.fid, &to.inode, to.dir, &to.name)
 }
 
-fn relocate(txn: &mut Txn<'_>, from: &Side, new_dir: Fid, new_name: &[u8]) -> Result<Empty> {
+fn relocate(txn: &mut Txn<'_>, from: &Side, new_dir: Fid, new_name: &[u8]) -> Result<()> {
     let kind = from.inode.kind();
     let old_parent = txn.inode(from.dir)?;
     namespace::detach(txn, from.dir, &old_parent, &from.name, kind);
@@ -106,7 +126,7 @@ fn relocate(txn: &mut Txn<'_>, from: &Side, new_dir: Fid, new_name: &[u8]) -> Re
     (inode.parent, inode.name) = (new_dir.0, new_name.to_vec());
     inode.touch_ctime(txn.now);
     txn.put_inode(from.fid, inode);
-    Ok(Empty {})
+    Ok(())
 }
 
 fn exchange(txn: &mut Txn<'_>, from: &Side, to: &Side) -> Result<Empty> {

@@ -92,11 +92,16 @@ fn chown(
             return Err(ErrorKind::Perm.into());
         }
     }
+    let same = (inode.uid, inode.gid) == (uid, gid);
     (inode.uid, inode.gid) = (uid, gid);
     if inode.kind() != FileType::Directory {
         let reduced = cred::drop_suidgid(&inode.attr(fid));
         set_bits(inode, reduced);
-        drop_capability(txn, fid, inode)?;
+        // An overlay that copies a file up gives it its attributes first and then, to us indistinguishable
+        // from a user's chown, its owner.
+        if !same {
+            drop_capability(txn, fid, inode)?;
+        }
     }
     Ok(())
 }

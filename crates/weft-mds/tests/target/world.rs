@@ -117,7 +117,7 @@ pub fn start(kv: &Arc<MemKv>, env: &Arc<TestEnv>, ost: &Arc<PretendedOst>) -> Ar
             uuid: String::new(),
             node: NodeId(1),
             state: TargetState::Up,
-            space: Space { total: 1 << 40, free: 1 << 39, inodes: 0, inodes_free: 0 },
+            space: Space { total: 1 << 40, free: 1 << 39, ..Space::default() },
         }],
         ..ClusterMap::default()
     });
@@ -126,6 +126,7 @@ pub fn start(kv: &Arc<MemKv>, env: &Arc<TestEnv>, ost: &Arc<PretendedOst>) -> Ar
         router: Arc::new(router),
         env: env.clone(),
         space: Box::new(Space::default),
+        admit: Box::new(|_| Ok(())),
     };
     Arc::new(Mds::open(TargetId::mdt(0), 1, parts, Settings::default()).unwrap())
 }

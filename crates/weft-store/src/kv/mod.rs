@@ -61,6 +61,10 @@ pub trait Kv: Send + Sync {
     /// Other threads may write meanwhile.
     fn sync(&self) -> Result<u64>;
 
+    /// Gives the space of what was deleted back to the disk, as far as that has not happened by itself.
+    /// Takes as long as it takes to rewrite the store; reads and writes go on meanwhile.
+    fn make_room(&self) {}
+
     /// Makes a consistent copy in the new directory `dir` (its parent exists, it does not), by
     /// hard links where the file system allows. The copy can be opened as a store.
     fn checkpoint(&self, dir: &Path) -> Result<()>;

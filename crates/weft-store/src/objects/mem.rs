@@ -413,7 +413,7 @@ impl ObjectStore for MemObjects {
         let state = self.state.lock();
         let total = state.capacity.unwrap_or(1 << 50);
         let available = total.saturating_sub(state.used());
-        Ok(StatFs { total, available, inodes: 0, inodes_free: 0 })
+        Ok(StatFs { total, available, ..StatFs::default() })
     }
 
     fn scrub(

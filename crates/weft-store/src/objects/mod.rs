@@ -60,6 +60,8 @@ pub struct StatFs {
     pub inodes: u64,
     /// Inodes free.
     pub inodes_free: u64,
+    /// Which file system it is: the same for stores on the same one; 0 when it cannot be told.
+    pub device: u64,
 }
 
 /// What [`ObjectStore::scrub`] found in one object.

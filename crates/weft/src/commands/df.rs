@@ -7,7 +7,7 @@ use crate::output::{self, Table};
 use clap::{ArgAction, Args};
 use serde::Serialize;
 use std::path::PathBuf;
-use weft_model::map::{Space, Target, TargetState};
+use weft_model::map::{self, Space, Target, TargetState};
 use weft_model::units::human_size;
 use weft_model::{Result, TargetId, TargetKind};
 use weft_rpc::pb::{mds, oss};
@@ -34,7 +34,7 @@ pub struct Df {
     cluster: ClusterArgs,
 }
 
-/// One line. Sizes are in bytes.
+/// One line. Sizes are in bytes; targets on one disk have a part of it each.
 #[derive(Serialize)]
 struct Line {
     target: String,
@@ -48,6 +48,13 @@ struct Line {
     inodes_used: u64,
     inodes_free: u64,
     /// False: the target does not answer, the figures are the last that the manager knows.
+    answers: bool,
+}
+
+/// Space of a target, and the number of inodes in use on an MDT.
+struct Told {
+    space: Space,
+    files: Option<u64>,
     answers: bool,
 }
 
@@ -78,8 +85,18 @@ impl Df {
         let node = |target: &Target| {
             map.node(target.node).map_or_else(|| target.node.to_string(), |node| node.name.clone())
         };
-        let lines: Vec<Line> =
-            targets.iter().zip(answers).map(|(t, answer)| line(t, node(t), answer)).collect();
+        let mut told: Vec<Told> =
+            targets.iter().zip(answers).map(|(target, answer)| told(target, answer)).collect();
+        for kind in [TargetKind::Mdt, TargetKind::Ost] {
+            let of_kind =
+                targets.iter().zip(&mut told).filter(|(target, _)| target.id.kind == kind);
+            map::divide(of_kind.map(|(_, told)| &mut told.space));
+        }
+        let lines: Vec<Line> = targets
+            .iter()
+            .zip(told)
+            .map(|(target, told)| line(target, node(target), told))
+            .collect();
         let well = lines.iter().all(|line| line.answers);
         output::print(global.output, || self.table(&lines), &lines)?;
         Ok(if well { Outcome::Done } else { Outcome::Unhealthy })
@@ -136,12 +153,18 @@ fn ask_space(admin: &Admin, target: TargetId) -> Result<(Space, Option<u64>)> {
     Ok((reply.space.unwrap_or_default().into(), None))
 }
 
-fn line(target: &Target, node: String, answer: Result<(Space, Option<u64>)>) -> Line {
+/// What a target says, or the manager in its place.
+fn told(target: &Target, answer: Result<(Space, Option<u64>)>) -> Told {
     let answers = answer.is_ok();
     if let Err(error) = &answer {
         eprintln!("weft: {}: {error}", target.id);
     }
     let (space, files) = answer.unwrap_or((target.space, None));
+    Told { space, files, answers }
+}
+
+fn line(target: &Target, node: String, told: Told) -> Line {
+    let Told { space, files, answers } = told;
     // What can still be made, and what there is: the disk's own total means nothing to an MDT.
     let inodes_used = files.unwrap_or(space.inodes.saturating_sub(space.inodes_free));
     Line {

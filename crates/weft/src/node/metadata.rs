@@ -21,6 +21,8 @@ const SYNC_RETRY: Duration = Duration::from_secs(1);
 const TICK_INTERVAL: Duration = Duration::from_millis(50);
 /// Between two looks whether a step is worth while before its time.
 const GARBAGE_POLL: Duration = Duration::from_millis(10);
+/// Between two looks whether a full disk can be helped.
+const ROOM_INTERVAL: Duration = Duration::from_secs(1);
 /// Longest wait for a FID sequence.
 const SEQUENCE_PATIENCE: Duration = Duration::from_secs(30);
 
@@ -50,6 +52,7 @@ impl Metadata {
             router: router.clone(),
             env: router.env().clone(),
             space: Box::new(move || space().unwrap_or_default()),
+            admit: Box::new(target.admit()),
         };
         let settings = weft_mds::Settings {
             lease: tuning.lease.0,
@@ -81,6 +84,12 @@ impl Metadata {
             GARBAGE_POLL
         };
         self.workers.push(Worker::start("weft-mds-tick", tick)?);
+        let mds = self.mds.clone();
+        let make_room = move || {
+            mds.make_room();
+            ROOM_INTERVAL
+        };
+        self.workers.push(Worker::start("weft-mds-room", make_room)?);
         Ok(self)
     }
 

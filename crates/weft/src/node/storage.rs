@@ -72,7 +72,17 @@ impl OpenTarget {
                 free: space.available,
                 inodes: space.inodes,
                 inodes_free: space.inodes_free,
+                device: space.device,
             })
+        }
+    }
+
+    /// Says whether so many bytes more may be stored, for as long as it is open.
+    pub fn admit(&self) -> impl Fn(u64) -> Result<()> + Send + Sync + use<> {
+        let target = Arc::downgrade(self.target());
+        move |bytes| {
+            let closed = || FsError::new(ErrorKind::NotReady, "reserve space");
+            target.upgrade().ok_or_else(closed)?.admit(bytes)
         }
     }
 

@@ -64,7 +64,8 @@ impl Cluster {
             registry.add(id, Arc::new(oss));
             objects.push(store);
         }
-        let space = Space { total: 1 << 40, free: 1 << 40, inodes: 1 << 20, inodes_free: 1 << 20 };
+        let space =
+            Space { total: 1 << 40, free: 1 << 40, inodes_free: 1 << 20, ..Space::default() };
         let served = |id: TargetId| Served {
             id,
             uuid: format!("uuid-{id}"),
@@ -79,6 +80,7 @@ impl Cluster {
             router,
             env: env.clone(),
             space: Box::new(move || space),
+            admit: Box::new(|_| Ok(())),
         };
         let mds = Mds::open(TargetId::mdt(0), 1, parts, weft_mds::Settings::default()).unwrap();
         let mds = Arc::new(mds);

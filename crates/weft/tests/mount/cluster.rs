@@ -75,6 +75,7 @@ fn space_of(target: &Target) -> Space {
         free: space.available,
         inodes: space.inodes,
         inodes_free: space.inodes_free,
+        device: space.device,
     }
 }
 
@@ -115,7 +116,8 @@ impl Cluster {
             .unwrap();
         let kv = target.kv().clone();
         let space = Box::new(move || space_of(&target));
-        let parts = Parts { kv, router, env: env.clone(), space };
+        let admit = Box::new(|_| Ok(()));
+        let parts = Parts { kv, router, env: env.clone(), space, admit };
         let mds = Arc::new(Mds::open(MDT, 1, parts, weft_mds::Settings::default()).unwrap());
         registry.add(MDT, mds.clone());
         let ended = Arc::new(AtomicBool::new(false));

@@ -53,7 +53,6 @@ fn renaming() {
     assert_eq!(rename("full", "full/inner/x", 0), libc::EINVAL);
     assert_eq!(rename("one", "two", libc::RENAME_NOREPLACE), libc::EEXIST);
     assert_eq!(rename("one", "none", libc::RENAME_EXCHANGE), libc::ENOENT);
-    assert_eq!(rename("one", "new", libc::RENAME_WHITEOUT), libc::EINVAL);
     assert_eq!(rename("one", "two", libc::RENAME_EXCHANGE), 0);
     assert_eq!((text(&path("one")), text(&path("two"))), ("2".into(), "1".into()));
     assert_eq!(rename("one", "two", 0), 0);
@@ -62,6 +61,37 @@ fn renaming() {
     assert!(path("empty/inner").exists() && !path("one").exists() && !path("full").exists());
     assert_eq!(rename("two", "empty/inner/moved", libc::RENAME_NOREPLACE), 0);
     assert_eq!(text(&path("empty/inner/moved")), "2");
+}
+
+/// What an overlay asks of the file system that it writes to.
+#[test]
+fn renaming_leaves_a_whiteout() {
+    let cluster = Cluster::start();
+    let mount = cluster.mount();
+    let path = |name: &str| mount.path(name);
+    fs::create_dir_all(path("dir/inner")).unwrap();
+    fs::write(path("one"), "1").unwrap();
+    fs::write(path("two"), "2").unwrap();
+    let whiteout =
+        |from, to, flags| errno(sys::rename(&path(from), &path(to), libc::RENAME_WHITEOUT | flags));
+    let is_whiteout = |name: &str| {
+        let found = fs::symlink_metadata(path(name)).unwrap();
+        found.file_type().is_char_device() && found.rdev() == 0
+    };
+    assert_eq!(whiteout("one", "two", libc::RENAME_NOREPLACE), libc::EEXIST);
+    assert_eq!(whiteout("one", "two", libc::RENAME_EXCHANGE), libc::EINVAL);
+    assert_eq!(text(&path("one")), "1");
+    assert_eq!(whiteout("one", "two", 0), 0);
+    assert_eq!(text(&path("two")), "1");
+    assert_eq!(whiteout("dir/inner", "inner", libc::RENAME_NOREPLACE), 0);
+    assert!(path("inner").is_dir() && is_whiteout("one") && is_whiteout("dir/inner"));
+    let links = |name: &str| fs::metadata(path(name)).unwrap().nlink();
+    assert_eq!((links("dir"), links("inner")), (2, 2));
+    // One is moved over another, which is itself left as one.
+    assert_eq!(whiteout("one", "dir/inner", 0), 0);
+    assert!(is_whiteout("one") && is_whiteout("dir/inner"));
+    fs::remove_file(path("one")).unwrap();
+    fs::remove_dir_all(path("dir")).unwrap();
 }
 
 #[test]

@@ -75,7 +75,7 @@ impl RocksKv {
     }
 
     fn start(options: &Options, dir: &Path, profile: Profile, op: &'static str) -> Result<RocksKv> {
-        if Gauge::new(dir, Some(LEAST_ROOM))?.statfs()?.available == 0 {
+        if Gauge::new(dir, LEAST_ROOM)?.statfs()?.available == 0 {
             return Err(FsError::new(ErrorKind::NoSpace, op).on(named(dir)));
         }
         let db = DB::open(options, dir).map_err(|error| fail(op, dir, &error))?;
@@ -149,7 +149,7 @@ impl RocksKv {
             return Ok(());
         }
         let needed = self.profile.log_bytes + self.profile.memtable_bytes as u64;
-        let room = Gauge::new(&self.dir, Some(needed))?.statfs()?.available;
+        let room = Gauge::new(&self.dir, needed)?.statfs()?.available;
         if retried.elapsed() < RETRY_EVERY || room == 0 {
             return Err(self.still_full(op));
         }
@@ -271,6 +271,13 @@ impl Kv for RocksKv {
             Err(error) => report.damaged.push(error.to_string()),
         }
         Ok(report)
+    }
+
+    fn make_room(&self) {
+        // A store that is out of service has nothing to give.
+        if let Ok(db) = self.db("make room") {
+            db.compact();
+        }
     }
 
     fn stats(&self) -> KvStats {
