@@ -5,6 +5,7 @@ use crate::striped;
 use rand::{Rng, SeedableRng, rngs::SmallRng};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 use weft_client::{Client, Ctx, OpenFile, OpenFlags};
 use weft_model::{ErrorKind, Fid, Result};
 
@@ -166,6 +167,9 @@ impl Run {
             self.clients[open.client].close(&ctx, &open.file, None).unwrap();
         }
         self.clients.iter().for_each(|client| client.unmount().unwrap());
+        self.cluster.mds.tick();
+        // Replaced files stay a little.
+        std::thread::sleep(Duration::from_millis(2200));
         self.cluster.mds.tick();
         let alive: BTreeSet<Fid> = self
             .nodes
