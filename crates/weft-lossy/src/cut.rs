@@ -10,8 +10,8 @@ use rand::{Rng, SeedableRng};
 use crate::content::{Content, PAGE, Page};
 use crate::disk::{Body, Change, Disk, Inode, Mode, ROOT, apply};
 
-/// In [`Mode::Ordered`] nothing is written back unasked before it is this old. Linux waits for five
-/// seconds at least; memory pressure may make it less.
+/// Nothing is written back unasked before it is this old. Linux waits for five seconds at least; memory
+/// pressure may make it less.
 pub const WRITE_BACK_AFTER: Duration = Duration::from_millis(200);
 
 /// What a disk writes at once.
@@ -33,7 +33,7 @@ impl Disk {
         }
         let ended = disk.ended.take().unwrap_or_else(Instant::now);
         for inode in disk.inodes.values_mut() {
-            if self.mode == Mode::Posix || inode.is_old(ended) {
+            if inode.is_old(ended) {
                 write_some_back(&mut rng, self.mode, inode);
             }
             inode.now = inode.stable.clone();

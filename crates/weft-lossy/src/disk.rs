@@ -156,7 +156,7 @@ impl Disk {
     /// Makes a page stable that nobody has asked for, as a kernel does that needs memory.
     fn write_back(&mut self, ino: u64) {
         let Some(inode) = self.inodes.get_mut(&ino) else { return };
-        let too_young = self.mode == Mode::Ordered && !inode.is_old(Instant::now());
+        let too_young = !inode.is_old(Instant::now());
         let (Body::File(now), Body::File(stable)) = (&inode.now, &mut inode.stable) else { return };
         let pages = now.size.min(stable.size) / PAGE;
         if pages == 0 || too_young {

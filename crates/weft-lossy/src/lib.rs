@@ -15,7 +15,7 @@
 //! | names, cuts, holes | one journal for all: a prefix of it; any `fsync` commits all of it, `fdatasync` where the file's size or extents changed | one for each directory and each file: a prefix of each; a directory's with its own `fsync` only |
 //! | size of a grown file | anything in between, never beyond data that has arrived | anything in between, zeros where data has not arrived |
 //! | pages written | each old, new, or torn at 512 bytes | the same |
-//! | pages written just now | not there: nothing writes back within [`WRITE_BACK_AFTER`] | as all others |
+//! | pages written just now | not there: nothing writes back within [`WRITE_BACK_AFTER`] | the same |
 //!
 //! A rename is one change, whatever the mode. Now and then a page is written back while the power is on,
 //! so that later writes to it can be lost and earlier ones not.

@@ -69,6 +69,10 @@ fn destroy_garbage(mds: &Mds) -> Result<()> {
                 ControlFlow::Break(())
             }
         })?;
+        if !found.is_empty() {
+            // What is destroyed cannot come back, so the removal of its last name must not, either.
+            mds.committer.sync()?;
+        }
         for (fid, garbage) in &found {
             if let Some(layout) = garbage.layout.clone() {
                 mds.objects.destroy(*fid, &Layout::try_from(layout)?)?;

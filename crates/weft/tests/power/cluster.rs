@@ -32,11 +32,12 @@ pub enum Fate {
 }
 
 impl Fate {
-    /// For each node; the power fails on one of them at least.
+    /// For each node.
     pub fn choose(rng: &mut SmallRng) -> [Fate; 2] {
-        match rng.random_range(0..4) {
-            0 => [Fate::Power, Fate::Kill],
-            1 => [Fate::Kill, Fate::Power],
+        match rng.random_range(0..8) {
+            0 => [Fate::Kill, Fate::Kill],
+            1..3 => [Fate::Power, Fate::Kill],
+            3..5 => [Fate::Kill, Fate::Power],
             _ => [Fate::Power, Fate::Power],
         }
     }

@@ -54,19 +54,22 @@ fn run(seed: u64, formatted: &Disks) {
     let (mode, work_for) = (cluster::mode(&mut rng), rng.random_range(30..1500));
     println!("seed {seed}: {mode:?}, {fates:?}, {work_for} ms");
     let mut cluster = Cluster::start(formatted, mode, &mut rng);
+    check::wait_for_osts(&cluster.client());
     let workers: Vec<Worker> =
         (0..WORKERS).map(|n| Worker::new(&cluster, n, rng.random())).collect();
     let trees: Vec<model::Tree> = std::thread::scope(|scope| {
         let running: Vec<_> =
             workers.into_iter().map(|worker| scope.spawn(move || worker.run())).collect();
         std::thread::sleep(Duration::from_millis(work_for));
+        assert!(!running.iter().any(|worker| worker.is_finished()), "a client failed by itself");
         cluster.fail(&fates);
         running.into_iter().map(|worker| worker.join().unwrap()).collect()
     });
     for tree in &trees {
-        println!("  {} steps, then {}", tree.steps, tree.end.as_ref().unwrap());
+        let (names, end) = (tree.history.len() - tree.synced, tree.end.as_ref().unwrap());
+        println!("  {} steps, {names} names not synced, then {end}", tree.steps);
     }
     cluster.come_back(&fates, &mut rng);
-    check::everything(&cluster, &trees);
+    check::everything(&cluster, &trees, fates.contains(&Fate::Power));
     cluster.stop();
 }

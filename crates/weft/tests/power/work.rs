@@ -19,6 +19,9 @@ pub struct Worker {
     rng: SmallRng,
     tree: Tree,
     open: BTreeMap<Fid, OpenFile>,
+    /// One step of so many syncs something: often, so that there is much to lose, or seldom, so that much
+    /// is lost.
+    sync_one_in: u32,
 }
 
 impl Worker {
@@ -27,8 +30,10 @@ impl Worker {
         let client = cluster.client();
         let name = format!("tree{number}");
         let dir = client.mkdir(&Ctx::root(), client.root(), name.as_bytes(), 0o755).unwrap().fid;
-        let rng = SmallRng::seed_from_u64(seed);
-        let mut worker = Worker { client, rng, tree: Tree::new(dir), open: BTreeMap::new() };
+        let mut rng = SmallRng::seed_from_u64(seed);
+        let sync_one_in = [5, 30, 300][rng.random_range(0..3)];
+        let (tree, open) = (Tree::new(dir), BTreeMap::new());
+        let mut worker = Worker { client, rng, tree, open, sync_one_in };
         worker.sync_dir().unwrap();
         worker
     }
@@ -47,23 +52,29 @@ impl Worker {
     }
 
     fn step(&mut self) -> Result<()> {
+        if self.rng.random_ratio(1, self.sync_one_in) {
+            return match self.rng.random_range(0..6) {
+                0 => self.sync_dir(),
+                1 => self.sync_all(),
+                _ => self.sync_file(),
+            };
+        }
         match self.rng.random_range(0..100) {
             0..15 => self.create(),
-            15..45 => self.write(),
-            45..57 => self.sync_file(),
-            57..60 => self.sync_dir(),
+            15..60 => self.write(),
             60..70 => self.unlink(),
             70..80 => self.rename(),
-            80..88 => self.truncate(),
-            88..92 => self.punch(),
-            92..94 => self.client.sync_all(&Ctx::root()).map(|()| self.all_synced()),
+            80..90 => self.truncate(),
+            90..95 => self.punch(),
             _ => self.close(),
         }
     }
 
-    fn all_synced(&mut self) {
+    fn sync_all(&mut self) -> Result<()> {
+        self.client.sync_all(&Ctx::root())?;
         self.tree.sync();
         self.tree.files.values_mut().for_each(Images::synced);
+        Ok(())
     }
 
     fn name(&mut self) -> Vec<u8> {
@@ -78,7 +89,7 @@ impl Worker {
         }
         let fid = fids[self.rng.random_range(0..fids.len())];
         if !self.open.contains_key(&fid) {
-            let sync = self.rng.random_bool(0.1);
+            let sync = self.rng.random_ratio(1, 4 * self.sync_one_in);
             let flags = OpenFlags::READ | OpenFlags::WRITE;
             let flags = if sync { flags | OpenFlags::SYNC } else { flags };
             let file = self.client.open(&Ctx::root(), fid, flags)?;
