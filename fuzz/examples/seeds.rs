@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::Path;
 use weft_mds::record::Inode;
+use weft_model::TargetId;
 use weft_model::acl::Acl;
-use weft_model::{TargetId, Timespec};
 use weft_rpc::message::ALL;
 use weft_rpc::pb::{self, mds, oss};
 use weft_rpc::{ClusterKey, Request};
@@ -61,7 +61,7 @@ fn life() -> Vec<Request> {
             value: b"b".to_vec(),
             ..mds::SetXattr::default()
         }),
-        Request::Readdir(mds::Readdir { fid: root, max_bytes: 1000, ..mds::Readdir::default() }),
+        Request::Readdir(mds::Readdir { dir: root, ..mds::Readdir::default() }),
         Request::Close(mds::Close { fid: file, handle: 1, ..mds::Close::default() }),
         Request::Unlink(mds::Unlink { cred, parent: root, name }),
     ]
@@ -96,14 +96,7 @@ fn main() {
     batch.put(b"key", b"value").delete(b"other").delete_range(b"a", b"b");
     write("disk", "batch", &[&[1], batch.as_bytes()].concat());
     let mut inode = vec![2];
-    let now: pb::Time = Timespec { secs: 1, nanos: 2 }.into();
-    let record = Inode {
-        mode: 0o100_644,
-        nlink: 1,
-        mtime: Some(now),
-        layout: Some(layout()),
-        ..Inode::default()
-    };
+    let record = Inode { mode: 0o100_644, nlink: 1, layout: Some(layout()), ..Inode::default() };
     prost::Message::encode(&record, &mut inode).unwrap();
     write("disk", "inode", &inode);
     let acl = [

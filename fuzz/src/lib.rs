@@ -33,6 +33,15 @@ impl Env for Clock {
     }
 }
 
+/// The servers know the registry, and it them.
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        for target in [TargetId::MGT, TargetId::mdt(0), TargetId::ost(0)] {
+            self.registry.remove(target);
+        }
+    }
+}
+
 /// A manager, an MDT and an OST.
 pub struct Cluster {
     registry: Arc<Registry>,
@@ -78,7 +87,7 @@ impl Default for Cluster {
 
 impl Cluster {
     /// Has a request answered, as if it came from a client over a connection.
-    pub fn serve(&self, request: &Request, sequence: u32, bulk: &[u8]) {
+    pub fn serve(&self, request: &Request, sequence: u64, bulk: &[u8]) {
         let target = TargetId { kind: request.role(), index: 0 };
         let Some(service) = self.registry.get(target) else { return };
         let info = CallInfo {

@@ -58,18 +58,26 @@ fn list(client: &Client, dir: Fid) -> BTreeMap<Vec<u8>, Fid> {
     names
 }
 
+/// The contents, at one size: a truncation that was not answered may be finished any time.
 fn contents(client: &Client, fid: Fid) -> Vec<u8> {
     let ctx = Ctx::root();
-    let size = client.getattr(&ctx, fid).unwrap().size;
+    let size = || client.getattr(&ctx, fid).unwrap().size as usize;
     let file = client.open(&ctx, fid, OpenFlags::READ).unwrap();
-    let mut data = vec![0xee; size as usize + 1];
-    let got = client.read(&ctx, &file, 0, &mut data).unwrap_or_else(|e| panic!("read {fid}: {e}"));
-    client.close(&ctx, &file, None).unwrap();
-    // More than `stat` says may be there: an MDT whose power failed can have lost the news of a write
-    // that its OST has kept (docs/design/0001).
-    assert!(got >= size as usize, "{got} of {size} bytes read of {fid}");
-    data.truncate(size as usize);
-    data
+    loop {
+        let before = size();
+        let mut data = vec![0xee; before + 1];
+        let got = client.read(&ctx, &file, 0, &mut data);
+        let got = got.unwrap_or_else(|error| panic!("read {fid}: {error}"));
+        if size() != before {
+            continue;
+        }
+        // More than `stat` says may be there: an MDT whose power failed can have lost the news of a write
+        // that its OST has kept (docs/design/0001).
+        assert!(got >= before, "{got} of {before} bytes read of {fid}");
+        client.close(&ctx, &file, None).unwrap();
+        data.truncate(before);
+        return data;
+    }
 }
 
 /// Waits until the metadata server has heard of the OSTs, which it does with its next heartbeat.

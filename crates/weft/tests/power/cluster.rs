@@ -245,9 +245,9 @@ impl Cluster {
         self.start_servers();
     }
 
-    /// Servers stop in order.
+    /// Servers stop in order; the MDT first, which may be asking OSTs for sizes of files of dead clients.
     pub fn stop(&mut self) {
-        for server in self.servers.iter_mut().rev() {
+        for server in &mut self.servers {
             let pid = rustix::process::Pid::from_child(&server.0);
             rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
             let deadline = Instant::now() + PATIENCE;
