@@ -40,7 +40,8 @@ fuzz_target!(|data: &[u8]| {
         2 => records(&[1, 2, 3], data),
         _ => {
             if let Ok(acl) = Acl::decode(data) {
-                assert_eq!(Acl::decode(&acl.encode()).unwrap(), acl);
+                // Ids of entries that have none are not kept.
+                assert_eq!(Acl::decode(&acl.encode()).unwrap().encode(), acl.encode());
                 let _ = (acl.mode_bits(), acl.is_minimal(), acl.inherit(0o777));
             }
             let Ok(text) = std::str::from_utf8(data) else { return };
