@@ -26,6 +26,9 @@ stop: ## stop what `make run` has started
 suites: build ## the long runs: fsx, fio, databases, git, builds (an hour or more)
 	@scripts/suites
 
+fuzz: ## fuzz what decodes bytes from network and disk, a minute each; `scripts/fuzz SECONDS TARGET...`
+	@scripts/fuzz
+
 bench: build ## measure against the local file system and the null file system
 	@scripts/bench
 

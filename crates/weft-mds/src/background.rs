@@ -67,8 +67,9 @@ fn destroy_garbage(mds: &Mds) -> Result<()> {
 }
 
 fn destroy(mds: &Mds, dead: &[Fid]) -> Result<()> {
-    // What is planned may still fail, or have been planned anew; what is in the store has happened.
-    mds.committer.flush()?;
+    // What is planned may still fail, or have been planned anew; what is in the store has happened. And
+    // what is destroyed cannot come back, so the removal of its last name must not, either.
+    mds.committer.sync()?;
     let mut destroyed = Vec::with_capacity(dead.len());
     for &fid in dead {
         let key = keys::garbage(fid);

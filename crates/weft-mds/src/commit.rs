@@ -184,10 +184,7 @@ impl Committer {
     }
 
     /// Writes what was planned lazily.
-    ///
-    /// # Errors
-    /// Those of the store.
-    pub fn flush(&self) -> Result<()> {
+    fn flush(&self) -> Result<()> {
         let generation = {
             let planner = self.planner.lock();
             if planner.pending.is_empty() {

@@ -3,7 +3,8 @@
 //! Growing is a change of the inode only: what no object holds reads as zeros. Cutting takes three
 //! steps, and a crash between any two leaves something that is finished later:
 //!
-//! 1. one transaction: permission, the client's unreported writes, and the intent `T fid -> size`;
+//! 1. one transaction: permission, the client's unreported writes, and the intent `T fid -> size`; it is
+//!    made durable, so that no power cut takes it back and leaves the old size with objects that were cut;
 //! 2. the objects are cut, each to what a file of that size has in it;
 //! 3. one transaction: size, times, truncation count, answer; the intent goes.
 //!
@@ -96,7 +97,8 @@ pub fn run(mds: &Mds, info: &CallInfo, request: &SetAttr) -> Result<Entry> {
         Step::Done(entry) => return Ok(*entry),
         Step::Cut(layout) => layout,
     };
-    let cut = mds.objects.truncate(fid, &layout, size).and_then(|()| {
+    let cut = mds.committer.sync().and_then(|()| mds.objects.truncate(fid, &layout, size));
+    let cut = cut.and_then(|()| {
         mds.committer.transact(info.client, mds.env.now(), |txn| finish(txn, info, request, size))
     });
     if cut.is_err() {
@@ -200,6 +202,7 @@ fn complete(mds: &Mds, fid: Fid) -> Result<()> {
     let intent: Truncation = record::decode(&key, &value)?;
     if let Some(inode) = committed.inode(fid)? {
         let layout: Layout = inode.layout.clone().unwrap_or_default().try_into()?;
+        mds.committer.sync()?;
         mds.objects.truncate(fid, &layout, intent.size)?;
     }
     mds.committer.transact(ClientId::NONE, mds.env.now(), |txn| {

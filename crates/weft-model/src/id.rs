@@ -104,10 +104,12 @@ impl FromStr for ObjectId {
         if fid.len() != 16 || index.len() != 8 {
             return Err(bad());
         }
-        Ok(ObjectId {
+        let id = ObjectId {
             fid: Fid(u64::from_str_radix(fid, 16).map_err(|_| bad())?),
             index: u32::from_str_radix(index, 16).map_err(|_| bad())?,
-        })
+        };
+        // Digits that are upper case, or a sign, name a file that is not the object's.
+        if id.to_string() == text { Ok(id) } else { Err(bad()) }
     }
 }
 

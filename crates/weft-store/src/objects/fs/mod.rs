@@ -76,6 +76,8 @@ struct Core {
     marks: Marks,
     gauge: Arc<Gauge>,
     poisoned: AtomicBool,
+    /// Marks of destroyed objects, which a power cut brings back until their directories are synced.
+    buried: Mutex<Vec<(ObjectId, Vec<u32>)>>,
     /// Held while a directory is synced.
     dir_turns: Vec<Mutex<()>>,
 }
@@ -110,6 +112,7 @@ impl FsObjects {
             marks: Marks::new(kv),
             gauge,
             poisoned: AtomicBool::new(false),
+            buried: Mutex::default(),
             dir_turns: (0..DIRS).map(|_| Mutex::new(())).collect(),
         });
         core.recover(last_stop)?;
@@ -377,7 +380,10 @@ impl ObjectStore for FsObjects {
             core.table.dirty_dirs[dir_of(id) as usize].store(true, Ordering::Release);
             Ok(())
         })?;
-        if marked.is_empty() { Ok(()) } else { core.marks.clear(id, marked.into_keys()) }
+        if !marked.is_empty() {
+            core.buried.lock().push((id, marked.into_keys().collect()));
+        }
+        Ok(())
     }
 
     fn list(&self, after: Option<ObjectId>, limit: usize) -> Result<Vec<ObjectId>> {

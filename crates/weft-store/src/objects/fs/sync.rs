@@ -129,6 +129,20 @@ impl Core {
             }
             self.table.release(&object);
         }
+        self.forget_buried()
+    }
+
+    /// Makes the end of destroyed objects durable, and only then takes back their marks: an object that
+    /// came back without them would count as damaged.
+    fn forget_buried(&self) -> Result<()> {
+        let buried = std::mem::take(&mut *self.buried.lock());
+        if buried.is_empty() {
+            return Ok(());
+        }
+        (0..DIRS).try_for_each(|number| self.sync_dir(number as u8))?;
+        for (id, regions) in buried {
+            self.table.unless_marked(id, || self.marks.clear(id, regions.into_iter()))?;
+        }
         Ok(())
     }
 }

@@ -176,6 +176,21 @@ impl Table {
         }
     }
 
+    /// Acts while nobody changes the object, unless it was made again and has marked regions.
+    pub fn unless_marked(&self, id: ObjectId, act: impl FnOnce() -> Result<()>) -> Result<()> {
+        loop {
+            let object = self.get(id);
+            let state = object.state.write();
+            if state.dead {
+                continue;
+            }
+            let done = if state.regions.is_empty() { act() } else { Ok(()) };
+            drop(state);
+            self.release(&object);
+            return done;
+        }
+    }
+
     /// An object, if anything is known about it.
     pub fn find(&self, id: ObjectId) -> Option<Arc<Object>> {
         self.shard(id).lock().objects.get(&id).cloned()
