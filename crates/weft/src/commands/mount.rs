@@ -30,8 +30,9 @@ Mount options (-o, separated by commas):
   ro                  refuse all changes
   allow_other, private  let other users in, or not (default: in, if root mounts)
   suid, dev, noexec   as mount(8) has them
-  entry_timeout=0s, attr_timeout=0s  how long the kernel may use names and attributes unasked
-  cached              file data goes through the page cache
+  nocache             keep no names, attributes or data (default: under grants, coherent between clients)
+  entry_timeout=0s, attr_timeout=0s  how long the kernel may use names and attributes without a grant
+  cached              data of all files goes through the page cache, coherent from close to open only
   max_request=1MiB    largest request of the kernel
   volume=NAME         another than the first volume
   foreground          stay in the foreground
