@@ -10,8 +10,9 @@ timed() {
     echo $((($(date +%s%N) - start) / 1000000))
 }
 
-small_files() { # DIRECTORY: writes and reads 200 files
+small_files() { # DIRECTORY: makes it with 200 files, and reads them
     local i
+    mkdir "$1" || return 1
     for i in $(seq 200); do
         echo "$i" >"$1/$i" && read -r <"$1/$i" || return 1
     done
@@ -37,7 +38,7 @@ waits_for() {
     "$WEFT" status --manager "$(manager)" --key "$WEFT_DIR/cluster.key" >"$base/stuck.status"
     [[ $? -eq 4 ]] && grep -q "$node does not answer" "$base/stuck.status" &&
         "$WEFT" target list --state down --manager "$(manager)" --key "$WEFT_DIR/cluster.key" | grep -q "$target" || { cat "$base/stuck.status"; kill -CONT "$pid"; return 1; }
-    kill -0 "$waiting" && kill -INT "$doomed" && timeout 5 tail --pid="$doomed" -f /dev/null ||
+    kill -0 "$waiting" && kill -TERM "$doomed" && timeout 5 tail --pid="$doomed" -f /dev/null ||
         { echo "a signal does not end the wait"; kill -CONT "$pid"; return 1; }
     "${while_stopped[@]}" || { kill -CONT "$pid"; return 1; }
     figures "$node stopped"
@@ -50,7 +51,7 @@ make_directory() { exec mkdir "$WEFT_MOUNT/directory.$1"; }
 
 others_go_on() {
     local before=$quick now
-    now=$(timed small_files "$WEFT_MOUNT/others") || return 1
+    now=$(timed small_files "$WEFT_MOUNT/others/beside") || return 1
     say "200 other files: $before ms before, $now ms beside a stuck OSS"
     ((now < before * 3 + 500))
 }
@@ -70,13 +71,13 @@ soft_mount_gives_up() {
 stuck() {
     local quick while_stopped
     mkdir "$WEFT_MOUNT/others" "$WEFT_MOUNT/striped" && "$WEFT" setstripe -c 1 -i 0 "$WEFT_MOUNT/others" &&
-        "$WEFT" setstripe -c -1 "$WEFT_MOUNT/striped" && small_files "$WEFT_MOUNT/others" || return 1
-    quick=$(timed small_files "$WEFT_MOUNT/others") && figures before
+        "$WEFT" setstripe -c -1 "$WEFT_MOUNT/striped" || return 1
+    quick=$(timed small_files "$WEFT_MOUNT/others/before") && figures before
     while_stopped=(others_go_on)
     waits_for oss1 OST0001 write_striped || return 1
     while_stopped=(true)
     waits_for mds0 MDT0000 make_directory || return 1
     soft_mount_gives_up || return 1
-    [[ $(stat -c %s "$WEFT_MOUNT/striped/first") -eq $((32 << 20)) ]] && small_files "$WEFT_MOUNT/others" &&
+    [[ $(stat -c %s "$WEFT_MOUNT/striped/first") -eq $((32 << 20)) ]] && small_files "$WEFT_MOUNT/others/after" &&
         at_most mount 256 && at_most oss1 256 && at_most mds0 256
 }

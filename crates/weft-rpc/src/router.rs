@@ -267,7 +267,9 @@ impl Router {
                 }
             };
             let now = self.env.monotonic();
-            self.waits.note(target, name, since, now, Some(&error));
+            if patience.limit.is_none_or(|limit| limit > MIN_TRY) {
+                self.waits.note(target, name, since, now, Some(&error));
+            }
             if patience.interrupted.is_some_and(|interrupted| interrupted()) {
                 return Err(FsError::new(ErrorKind::Interrupted, name).because(error));
             }
