@@ -1,4 +1,8 @@
 //! The connections of one process to one node.
+//!
+//! **No ghosts.** A connection that broke may have left a request behind that the server still carries out.
+//! Greeting the server anew on the same channel ends that (see [`crate::server`]), and until it has, no
+//! request goes out on any other channel: so nothing is overtaken by what was sent before it.
 
 use crate::channel::{Channel, Identity};
 use crate::stream::Stalled;
@@ -23,6 +27,10 @@ pub struct ChannelPool {
 #[derive(Debug, Default)]
 struct Idle {
     slots: Vec<Slot>,
+    /// Their connections broke with a request under way.
+    broken: Vec<Slot>,
+    /// Broken ones that somebody is connecting anew.
+    mending: usize,
     made: usize,
 }
 
@@ -31,6 +39,15 @@ struct Idle {
 struct Slot {
     number: u32,
     channel: Option<Channel>,
+    state: State,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum State {
+    Sound,
+    Broken,
+    /// Broken, and lent to whoever has to connect it anew.
+    Mending,
 }
 
 /// A channel on loan; goes back when dropped.
@@ -65,23 +82,50 @@ impl ChannelPool {
         &self.addresses
     }
 
-    /// Borrows a channel. When all are in use it waits, and asks `stalled` now and then.
+    /// Borrows a channel. When all are in use, or one that broke is being connected anew, it waits and
+    /// asks `stalled` now and then.
     ///
     /// # Errors
     /// That of `stalled`.
     pub fn borrow(&self, stalled: &mut Stalled<'_>) -> Result<Borrowed<'_>> {
         let mut idle = self.idle.lock();
         loop {
-            if let Some(slot) = idle.slots.pop() {
-                return Ok(Borrowed { pool: self, slot: Some(slot) });
-            }
-            if idle.made < MAX_CHANNELS {
-                let slot = Slot { number: idle.made as u32, channel: None };
-                idle.made += 1;
+            if let Some(slot) = idle.lend() {
                 return Ok(Borrowed { pool: self, slot: Some(slot) });
             }
             if self.returned.wait_for(&mut idle, POLL).timed_out() {
                 stalled()?;
+            }
+        }
+    }
+}
+
+impl Idle {
+    /// A slot that may be used now.
+    fn lend(&mut self) -> Option<Slot> {
+        if let Some(slot) = self.broken.pop() {
+            self.mending += 1;
+            return Some(Slot { state: State::Mending, ..slot });
+        }
+        if self.mending > 0 {
+            return None;
+        }
+        let new = self.slots.is_empty() && self.made < MAX_CHANNELS;
+        if new {
+            self.made += 1;
+            let number = self.made as u32 - 1;
+            return Some(Slot { number, channel: None, state: State::Sound });
+        }
+        self.slots.pop()
+    }
+
+    fn take_back(&mut self, slot: Slot) {
+        match slot.state {
+            State::Sound => self.slots.push(slot),
+            State::Broken => self.broken.push(slot),
+            State::Mending => {
+                self.mending -= 1;
+                self.broken.push(slot);
             }
         }
     }
@@ -101,6 +145,11 @@ impl Borrowed<'_> {
                 match Channel::open(address, identity, slot.number, next_generation()) {
                     Ok(channel) => {
                         slot.channel = Some(channel);
+                        if slot.state == State::Mending {
+                            self.pool.idle.lock().mending -= 1;
+                            self.pool.returned.notify_all();
+                        }
+                        slot.state = State::Sound;
                         break;
                     }
                     Err(error) => last = error,
@@ -115,8 +164,10 @@ impl Borrowed<'_> {
 
     /// Closes the connection: it is in an unknown state.
     pub fn discard(&mut self) {
-        if let Some(slot) = &mut self.slot {
-            slot.channel = None;
+        if let Some(slot) = &mut self.slot
+            && slot.channel.take().is_some()
+        {
+            slot.state = State::Broken;
         }
     }
 }
@@ -124,8 +175,8 @@ impl Borrowed<'_> {
 impl Drop for Borrowed<'_> {
     fn drop(&mut self) {
         if let Some(slot) = self.slot.take() {
-            self.pool.idle.lock().slots.push(slot);
-            self.pool.returned.notify_one();
+            self.pool.idle.lock().take_back(slot);
+            self.pool.returned.notify_all();
         }
     }
 }

@@ -181,3 +181,44 @@ fn patience_ends() {
     let error = router.call(TargetId::ost(0), &request, Bulk::None, &patience).unwrap_err();
     assert_eq!(error.kind, ErrorKind::Interrupted);
 }
+
+/// Notes which requests were carried out, by their offsets. The one at 1 takes its time, and so does,
+/// less, the one at 2.
+#[derive(Default)]
+struct Slow(Mutex<Vec<u64>>);
+
+impl Service for Slow {
+    fn serve(&self, _: &CallInfo, request: &Request, _: Bulk<'_>) -> Result<Reply> {
+        let Request::Write(write) = request else {
+            return Err(FsError::new(ErrorKind::NotImplemented, "test"));
+        };
+        let pause = [0, 4000, 2600].get(write.offset as usize).copied().unwrap_or(0);
+        std::thread::sleep(Duration::from_millis(pause));
+        self.0.lock().push(write.offset);
+        Ok(Reply::Write(oss::WriteReply { blocks: 1 }))
+    }
+}
+
+#[test]
+fn nothing_overtakes_a_request_that_was_given_up() {
+    let slow = Arc::new(Slow::default());
+    let registry = Arc::new(Registry::default());
+    registry.add(TargetId::ost(0), slow.clone());
+    let listener = Listener::bind("127.0.0.1:0").unwrap();
+    let key = Some(ClusterKey::generate().unwrap());
+    let server = Server::start("n1", vec![listener], key.clone(), registry, Limits::default());
+    let router = router(server.addresses().to_vec(), Role::Client, key);
+    let write = |offset, seconds| {
+        let request = oss::Write { offset, ..Default::default() }.into_request();
+        let patience = Patience::of(Duration::from_secs(seconds));
+        router.call(TargetId::ost(0), &request, Bulk::Send(b"x"), &patience)
+    };
+    std::thread::scope(|scope| {
+        // Its channel is free, and the last one used, when the one at 1 is given up after two seconds.
+        let beside = scope.spawn(|| write(2, 10).unwrap());
+        assert_eq!(write(1, 1).unwrap_err().kind, ErrorKind::TimedOut);
+        beside.join().unwrap();
+    });
+    write(3, 10).unwrap();
+    assert_eq!(*slow.0.lock(), [2, 1, 3]);
+}

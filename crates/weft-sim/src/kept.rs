@@ -18,10 +18,13 @@ use weft_rpc::pb::mds::AwaitRecalls;
 /// Longest pause between two requests for recalls, microseconds.
 const PAUSE: u64 = 20_000;
 
+/// A name, and what it stands for until when.
+type Names = HashMap<(Fid, Vec<u8>), (Option<Fid>, Duration)>;
+
 /// Names and attributes, each until some time.
 #[derive(Default)]
 pub struct Kept {
-    names: Mutex<HashMap<(Fid, Vec<u8>), (Option<Fid>, Duration)>>,
+    names: Mutex<Names>,
     attrs: Mutex<HashMap<Fid, (Attr, Duration)>>,
     deaf: bool,
     over: AtomicBool,

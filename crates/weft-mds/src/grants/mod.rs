@@ -166,8 +166,8 @@ impl Grants {
             }
         };
         let deadline = self.env.monotonic() + TERM + MARGIN;
-        let asked: Vec<(Holder, Option<(Arc<Queue>, u64)>)> =
-            holders.into_iter().map(|holder| (holder, self.recall(&holder))).collect();
+        // All are told before any is waited for.
+        let asked: Vec<_> = holders.iter().map(|holder| (holder, self.recall(holder))).collect();
         for (holder, recall) in asked {
             if let Some((queue, number)) = recall {
                 self.await_confirmation(&queue, number, deadline);
