@@ -33,7 +33,8 @@ impl Team {
                 .arg("member")
                 .arg(&own)
                 .args(
-                    [sizes.files, sizes.bytes, sizes.request, sizes.random].map(|n| n.to_string()),
+                    [sizes.files, sizes.bytes, sizes.request, sizes.random, sizes.checked.into()]
+                        .map(|n: u64| n.to_string()),
                 )
                 .stdin(Stdio::piped())
                 .stdout(Stdio::piped())

@@ -72,6 +72,12 @@ impl Target for Library {
         Ok(Box::new(Opened { client: &self.client, file }))
     }
 
+    fn open_read(&self, name: &str) -> io::Result<Box<dyn OpenFile + '_>> {
+        let fid = self.find(name)?;
+        let file = self.client.open(&Ctx::root(), fid, OpenFlags::READ).map_err(io)?;
+        Ok(Box::new(Opened { client: &self.client, file }))
+    }
+
     fn remove(&self) -> io::Result<()> {
         let (ctx, root) = (Ctx::root(), self.client.root());
         self.client.rmdir(&ctx, root, self.name.as_bytes()).map_err(io)

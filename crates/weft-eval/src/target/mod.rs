@@ -40,6 +40,12 @@ pub trait Target: Send + Sync {
     /// As above.
     fn open(&self, name: &str) -> io::Result<Box<dyn OpenFile + '_>>;
 
+    /// Opens it for reading only.
+    ///
+    /// # Errors
+    /// As above.
+    fn open_read(&self, name: &str) -> io::Result<Box<dyn OpenFile + '_>>;
+
     /// Removes the directory, which is empty.
     ///
     /// # Errors

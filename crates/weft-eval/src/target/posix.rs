@@ -44,6 +44,10 @@ impl Target for Posix {
         Ok(Box::new(file.open(self.0.join(name))?))
     }
 
+    fn open_read(&self, name: &str) -> io::Result<Box<dyn OpenFile + '_>> {
+        Ok(Box::new(File::open(self.0.join(name))?))
+    }
+
     fn remove(&self) -> io::Result<()> {
         fs::remove_dir(&self.0)
     }

@@ -93,6 +93,7 @@ impl Bench {
             bytes: self.mib << 20,
             request: self.request_kib << 10,
             random: self.random,
+            checked: true,
         };
         let threads = self.threads;
         let begin = move |round| {
