@@ -92,43 +92,9 @@ impl Committer {
         &self,
         by: ClientId,
         now: Timespec,
-        mut plan: impl FnMut(&mut Txn<'_>) -> Result<R>,
+        plan: impl FnMut(&mut Txn<'_>) -> Result<R>,
     ) -> Result<R> {
-        loop {
-            match self.try_transact(by, now, &mut plan) {
-                Ok(answer) => return answer,
-                Err(conflict) => self.grants.resolve(conflict),
-            }
-        }
-    }
-
-    fn try_transact<R>(
-        &self,
-        by: ClientId,
-        now: Timespec,
-        plan: &mut impl FnMut(&mut Txn<'_>) -> Result<R>,
-    ) -> Result<Result<R>, Conflict> {
-        let mut planner = self.planner.lock();
-        let mut txn = Txn::new(&mut planner, &self.committed, now);
-        let answer = plan(&mut txn);
-        let (quiet, saw_uncommitted) = (txn.is_read_only(), txn.saw_uncommitted);
-        let _claim: Claim<'_>;
-        match &answer {
-            Ok(_) if !quiet => {
-                _claim = self.grants.claim(by, txn.changed_inodes())?;
-                txn.stage();
-            }
-            _ if !saw_uncommitted => return Ok(answer),
-            // An error, too, may rest on something that is not committed yet: wait for that.
-            _ => {}
-        }
-        let generation = planner.generation;
-        drop(planner);
-        let mut settled = self.settle(generation);
-        if self.durability == Durability::Sync && !quiet {
-            settled = settled.and_then(|()| self.sync());
-        }
-        Ok(settled.and(answer))
+        self.persist(by, now, plan, false)
     }
 
     /// Plans a request whose changes a crash may take back without harm, and returns before they are
@@ -142,45 +108,60 @@ impl Committer {
         &self,
         by: ClientId,
         now: Timespec,
-        mut plan: impl FnMut(&mut Txn<'_>) -> Result<R>,
+        plan: impl FnMut(&mut Txn<'_>) -> Result<R>,
     ) -> Result<R> {
-        if self.durability == Durability::Sync {
-            return self.transact(by, now, plan);
-        }
+        self.persist(by, now, plan, self.durability == Durability::Cache)
+    }
+
+    /// Tries until nobody has to be told of the change first.
+    fn persist<R>(
+        &self,
+        by: ClientId,
+        now: Timespec,
+        mut plan: impl FnMut(&mut Txn<'_>) -> Result<R>,
+        lazily: bool,
+    ) -> Result<R> {
         loop {
-            match self.try_transact_lazily(by, now, &mut plan) {
+            match self.attempt(by, now, &mut plan, lazily) {
                 Ok(answer) => return answer,
                 Err(conflict) => self.grants.resolve(conflict),
             }
         }
     }
 
-    fn try_transact_lazily<R>(
+    fn attempt<R>(
         &self,
         by: ClientId,
         now: Timespec,
         plan: &mut impl FnMut(&mut Txn<'_>) -> Result<R>,
+        lazily: bool,
     ) -> Result<Result<R>, Conflict> {
         let mut planner = self.planner.lock();
         let mut txn = Txn::new(&mut planner, &self.committed, now);
         let answer = plan(&mut txn);
-        let wait = txn.saw_uncommitted;
+        let (quiet, saw_uncommitted) = (txn.is_read_only(), txn.saw_uncommitted);
+        let visibly = lazily && !saw_uncommitted;
         let _claim: Claim<'_>;
         match &answer {
-            Ok(_) if !txn.is_read_only() => {
+            Ok(_) if !quiet => {
                 _claim = self.grants.claim(by, txn.changed_inodes())?;
-                if wait { txn.stage() } else { txn.stage_visibly() }
+                if visibly { txn.stage_visibly() } else { txn.stage() }
             }
-            _ if !wait => return Ok(answer),
+            _ if !saw_uncommitted => return Ok(answer),
+            // An error, too, may rest on something that is not committed yet: wait for that.
             _ => {}
         }
         let generation = planner.generation;
         let full = planner.pending.len() >= MAX_LAZY;
         drop(planner);
-        if wait || full {
-            return Ok(self.settle(generation).and(answer));
+        if visibly && !full {
+            return Ok(answer);
         }
-        Ok(answer)
+        let mut settled = self.settle(generation);
+        if self.durability == Durability::Sync && !quiet {
+            settled = settled.and_then(|()| self.sync());
+        }
+        Ok(settled.and(answer))
     }
 
     /// Writes what was planned lazily.
