@@ -293,7 +293,11 @@ impl Client {
         }
         let opens: Vec<_> = inodes.iter().flat_map(|inode| inode.open_handles()).collect();
         let locks: Vec<_> = inodes.iter().flat_map(|inode| inode.held_locks()).collect();
+        let appends: Vec<_> = inodes.iter().filter_map(|inode| inode.append_under_way()).collect();
         let mut messages: Vec<mds::Reclaim> = Vec::new();
+        for appends in appends.chunks(RECLAIM_BATCH) {
+            messages.push(mds::Reclaim { appends: appends.to_vec(), ..Default::default() });
+        }
         for opens in opens.chunks(RECLAIM_BATCH) {
             messages.push(mds::Reclaim { opens: opens.to_vec(), ..Default::default() });
         }

@@ -51,8 +51,7 @@ impl Contest {
             0..3 => self.create(hand),
             3..5 => self.unlink(hand),
             5..7 => self.rename(hand),
-            // A reservation lives in the memory of the MDS: docs/design/0002-sessions.md.
-            7 | 8 if !plan.kill_mds && plan.capacity.is_none() => self.append(hand),
+            7 | 8 if plan.capacity.is_none() => self.append(hand),
             _ if plan.capacity.is_none() => self.count(hand),
             _ => self.rename(hand),
         }

@@ -91,6 +91,8 @@ pub(crate) struct State {
     /// Whether the next read has to be noted as an access (relatime).
     atime_due: bool,
     pub(crate) unreported: Unreported,
+    /// End of the place that an append under way was given, and the count of truncations then.
+    pub(crate) appending: Option<(u64, u64)>,
 }
 
 /// Seconds after which an access is noted even if nothing has changed.
@@ -105,6 +107,7 @@ impl OpenInode {
             mode: known.attr.mode,
             atime_due: is_atime_due(&known.attr, now),
             unreported: Unreported::default(),
+            appending: None,
         };
         OpenInode {
             fid: known.attr.fid,
@@ -187,6 +190,12 @@ impl OpenInode {
             flags: flags.to_wire(),
         };
         handles.iter().map(one).collect()
+    }
+
+    /// The place of an append that is under way, as a reclaim tells it.
+    pub(crate) fn append_under_way(&self) -> Option<mds::ReservedEnd> {
+        let (end, size_epoch) = self.state.lock().appending?;
+        Some(mds::ReservedEnd { fid: self.fid.0, end, size_epoch })
     }
 
     /// Every lock, as a reclaim tells it.

@@ -176,8 +176,8 @@ impl Fake {
                 report(world, Fid(r.fid), &r.written);
                 Reply::Fsync(pb::Empty {})
             }
-            Q::Append(r) if world.written_elsewhere && !r.glimpsed => {
-                Reply::Append(mds::AppendReply { glimpse: true, ..Default::default() })
+            Q::Append(r) if world.written_elsewhere && r.glimpsed_for == 0 => {
+                Reply::Append(mds::AppendReply { glimpse_for: 1, ..Default::default() })
             }
             Q::Append(r) => {
                 let offset = world.append_end.max(r.observed);

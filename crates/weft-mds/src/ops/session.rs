@@ -105,6 +105,7 @@ pub fn reclaim(mds: &Mds, info: &CallInfo, request: &mds::Reclaim) -> Result<Emp
     for lock in &request.locks {
         ops::lock::reclaim(mds, info, lock)?;
     }
+    request.appends.iter().for_each(|append| mds.reservations.take_back(append));
     if request.done {
         expiry::adopt_closed(mds, info.client)?;
         live.present.store(true, Ordering::Release);

@@ -141,20 +141,37 @@ fn a_late_report_does_not_undo_a_truncation() {
 
 #[test]
 fn appends_get_places_of_their_own() {
-    let world = World::new();
+    let mut world = World::new();
     world.session(1);
     world.session(2);
     let (fid, _) = world.create("log", 5);
     let open = mds::Open { cred: root(), fid: fid.0, flags: 6, handle: 1 };
     world.ask_as(2, Xid::NONE, open).unwrap();
-    let append = |client, observed, glimpsed| {
-        let request = mds::Append { fid: fid.0, len: 10, observed, glimpsed, ..Default::default() };
-        world.ask_as(client, Xid::NONE, request).unwrap()
+    let append = |world: &World, client, observed, glimpsed_for| {
+        let request =
+            mds::Append { fid: fid.0, len: 10, observed, glimpsed_for, ..Default::default() };
+        world.ask_as(client, Xid::NONE, request)
     };
-    assert!(append(1, 0, false).glimpse);
-    assert_eq!(append(1, 0, true).offset, 0);
-    assert_eq!(append(2, 0, true).offset, 10);
-    assert_eq!(append(1, 35, true).offset, 35);
+    let told = append(&world, 1, 0, 0).unwrap().glimpse_for;
+    assert_ne!(told, 0);
+    assert_eq!(append(&world, 1, 0, told).unwrap().offset, 0);
+    assert_eq!(append(&world, 2, 0, told).unwrap().offset, 10);
+    assert_eq!(append(&world, 1, 35, told).unwrap().offset, 35);
+
+    // After a restart nobody gets a place before all have told theirs, nor for what he saw before it.
+    world.restart();
+    let handle = |handle| mds::OpenHandle { fid: fid.0, handle, flags: 6 };
+    let appends = vec![mds::ReservedEnd { fid: fid.0, end: 45, size_epoch: 0 }];
+    let mine = mds::Reclaim { opens: vec![handle(5)], appends, done: true, ..Default::default() };
+    let theirs = mds::Reclaim { opens: vec![handle(1)], done: true, ..Default::default() };
+    world.session(2);
+    world.ask_as(2, Xid::NONE, theirs).unwrap();
+    assert_eq!(append(&world, 2, 0, told).unwrap_err().kind, ErrorKind::NotReady);
+    world.session(1);
+    world.ask(mine).unwrap();
+    let again = append(&world, 2, 0, told).unwrap().glimpse_for;
+    assert!(again != 0 && again != told);
+    assert_eq!(append(&world, 2, 0, again).unwrap().offset, 45);
 }
 
 #[test]
