@@ -18,6 +18,9 @@ pub fn fail(stage: &Stage, clients: &[usize]) {
     cut_disks(stage);
     // What was on its way has come to nothing by now.
     world.pause(Duration::from_secs(1));
+    while stage.working.load(Ordering::Relaxed) > 0 {
+        world.pause(Duration::from_millis(10));
+    }
     cluster.powered.store(true, Ordering::Relaxed);
     world.pause(LEASE * 3);
 

@@ -42,7 +42,7 @@ pub struct Stage {
     trees_made: AtomicUsize,
     contest: Mutex<Option<Arc<Contest>>>,
     /// Clients at work.
-    working: AtomicUsize,
+    pub(crate) working: AtomicUsize,
 }
 
 /// Runs a plan. With `tracing` every event is printed.
