@@ -57,9 +57,10 @@ impl Lossy {
     /// Unmounts, even if somebody uses it still.
     pub fn unmount(self) -> Disk {
         if let Some(mount) = self.session.mounted() {
-            // Without this, whoever waits for an answer would wait for ever.
-            let _ = mount.unmount(true);
+            // Without this, whoever waits for an answer would wait for ever. While it is mounted: afterwards
+            // the number of the connection may be that of another mount.
             let _ = mount.abort();
+            let _ = mount.unmount(true);
         }
         self.session.wait();
         self.disk()
