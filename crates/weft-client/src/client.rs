@@ -143,12 +143,7 @@ impl Client {
         self.config.caches
     }
 
-    /// What was granted and recalled.
-    pub const fn grants(&self) -> &Grants {
-        &self.grants
-    }
-
-    /// How long a grant counts from now on.
+    /// How long a grant counts from now on. Zero from the moment it is recalled.
     pub fn grant_left(&self, grant: &crate::Grant) -> Duration {
         self.grants.left(grant, self.env().monotonic())
     }

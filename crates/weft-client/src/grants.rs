@@ -47,7 +47,7 @@ impl Asked {
 
 /// The log of recalls.
 #[derive(Default)]
-pub struct Grants {
+pub(crate) struct Grants {
     /// Recalls so far.
     seen: AtomicU64,
     log: Mutex<Log>,
@@ -68,7 +68,7 @@ impl Grants {
     }
 
     /// How long a grant still counts. Zero from the moment it is recalled.
-    pub fn left(&self, grant: &Grant, now: Duration) -> Duration {
+    pub(crate) fn left(&self, grant: &Grant, now: Duration) -> Duration {
         let left = grant.until.saturating_sub(now);
         if left.is_zero() {
             return left;

@@ -28,8 +28,8 @@ pub struct Recalled {
 
 /// Whoever keeps what was granted.
 pub trait Keeping: Send + Sync {
-    /// Drops what is kept of these inodes. [`Grants::left`](crate::Grants::left) tells zero for grants
-    /// of them already. When this returns, nothing of what was granted may be in use.
+    /// Drops what is kept of these inodes. [`Client::grant_left`] tells zero for grants of them already.
+    /// When this returns, nothing of what was granted may be in use.
     fn drop_granted(&self, recalled: &[Recalled]);
 }
 

@@ -93,6 +93,28 @@ pub struct Sizes {
     pub checked: bool,
 }
 
+/// Sizes that every benchmark can be told, the same for all members.
+#[derive(Clone, Copy, Debug, clap::Args)]
+pub struct SizeOptions {
+    /// MiB of the large file of each process or thread.
+    #[arg(long, default_value_t = 512)]
+    mib: u64,
+    /// KiB per request.
+    #[arg(long, default_value_t = 1024)]
+    pub request_kib: u64,
+    /// Random requests of 4 KiB per process or thread.
+    #[arg(long, default_value_t = 20_000)]
+    random: u64,
+}
+
+impl SizeOptions {
+    /// With so many small files, and reads that are checked or not.
+    pub const fn sizes(&self, files: u64, checked: bool) -> Sizes {
+        let (bytes, request) = (self.mib << 20, self.request_kib << 10);
+        Sizes { files, bytes, request, random: self.random, checked }
+    }
+}
+
 /// What a phase has done.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Done {

@@ -52,14 +52,13 @@ fn destroy_garbage(mds: &Mds) -> Result<()> {
             mds.committer.with_planner(|planner| planner.garbage.add(loaded));
         }
         let dead = mds.committer.with_planner(|planner| planner.garbage.take(GARBAGE_STEP));
-        let outcome = match dead.is_empty() {
-            true => return Ok(()),
-            false => destroy(mds, &dead),
-        };
-        if outcome.is_err() {
-            mds.committer.with_planner(|planner| planner.garbage.put_back(dead));
+        if dead.is_empty() {
+            return Ok(());
         }
-        outcome?;
+        if let Err(error) = destroy(mds, &dead) {
+            mds.committer.with_planner(|planner| planner.garbage.put_back(dead));
+            return Err(error);
+        }
         if mds.is_stopping() {
             return Ok(());
         }

@@ -2,7 +2,6 @@
 //! it is recalled.
 
 use crate::actor::unwound;
-use crate::plan::Sabotage;
 use crate::process::Process;
 use crate::world::World;
 use parking_lot::Mutex;
@@ -113,9 +112,4 @@ impl Keeping for Kept {
             self.forget(&fids);
         }
     }
-}
-
-/// Whether clients of this plan are deaf to recalls.
-pub fn is_deaf(sabotage: Option<Sabotage>) -> bool {
-    sabotage == Some(Sabotage::IgnoreRecalls)
 }

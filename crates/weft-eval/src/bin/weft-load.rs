@@ -5,7 +5,7 @@ use std::io;
 use std::path::PathBuf;
 use weft_eval::contest::{Contest, Place, Runner};
 use weft_eval::team::{self, Team};
-use weft_eval::workload::{Phase, Sizes};
+use weft_eval::workload::{Phase, SizeOptions, Sizes};
 
 /// Rates of small workloads on several directories, in turn, several rounds; medians are printed.
 #[derive(Parser)]
@@ -22,15 +22,8 @@ struct Options {
     /// Small files per process.
     #[arg(long, default_value_t = 4000)]
     files: u64,
-    /// MiB of the large file of each process.
-    #[arg(long, default_value_t = 512)]
-    mib: u64,
-    /// KiB per request.
-    #[arg(long, default_value_t = 1024)]
-    request_kib: u64,
-    /// Random requests per process.
-    #[arg(long, default_value_t = 20_000)]
-    random: u64,
+    #[command(flatten)]
+    sizes: SizeOptions,
     /// Rounds over all places.
     #[arg(long, default_value_t = 3)]
     rounds: usize,
@@ -61,13 +54,7 @@ fn main() -> io::Result<()> {
 }
 
 fn measure(options: Options) -> io::Result<()> {
-    let sizes = Sizes {
-        files: options.files,
-        bytes: options.mib << 20,
-        request: options.request_kib << 10,
-        random: options.random,
-        checked: !options.unchecked,
-    };
+    let sizes = options.sizes.sizes(options.files, !options.unchecked);
     let place = |spec: &String| {
         let (name, dir) = spec.split_once('=').unwrap_or((spec, spec));
         let (dir, processes) = (PathBuf::from(dir), options.processes);
@@ -81,7 +68,7 @@ fn measure(options: Options) -> io::Result<()> {
     let contest = Contest { phases: options.phases, rounds: options.rounds, cold: options.cold };
     println!(
         "{} process(es), {} round(s), requests of {} KiB; ops/s, MiB/s for write and read: median (min-max)",
-        options.processes, options.rounds, options.request_kib
+        options.processes, options.rounds, options.sizes.request_kib
     );
     print!("{}", contest.run(&places)?.rates());
     Ok(())

@@ -14,7 +14,7 @@ use weft_client::{Client, ClientConfig};
 use weft_eval::contest::{Contest, Place, Runner};
 use weft_eval::crew::Crew;
 use weft_eval::target::Library;
-use weft_eval::workload::{Phase, Sizes};
+use weft_eval::workload::{Phase, SizeOptions};
 
 /// Measure development clusters through the client library, side by side. One that runs is asked over
 /// its sockets; one that is down is served by this process, and called without any.
@@ -36,15 +36,8 @@ pub struct Bench {
     /// Small files per thread.
     #[arg(long, default_value_t = 10_000)]
     files: u64,
-    /// MiB of the large file of each thread.
-    #[arg(long, default_value_t = 512)]
-    mib: u64,
-    /// KiB per request.
-    #[arg(long, default_value_t = 1024)]
-    request_kib: u64,
-    /// Random requests of 4 KiB per thread.
-    #[arg(long, default_value_t = 20_000)]
-    random: u64,
+    #[command(flatten)]
+    sizes: SizeOptions,
     /// Rounds over all clusters.
     #[arg(long, default_value_t = 3)]
     rounds: usize,
@@ -80,7 +73,7 @@ impl Bench {
              Processor seconds per 1,000 operations, per GiB for write and read: this process + servers\n{}",
             self.threads,
             self.rounds,
-            self.request_kib,
+            self.sizes.request_kib,
             report.rates(),
             report.cpu(),
         ))?;
@@ -88,13 +81,7 @@ impl Bench {
     }
 
     fn place<'a>(&self, entrant: &'a Entrant) -> Place<'a> {
-        let sizes = Sizes {
-            files: self.files,
-            bytes: self.mib << 20,
-            request: self.request_kib << 10,
-            random: self.random,
-            checked: true,
-        };
+        let sizes = self.sizes.sizes(self.files, true);
         let threads = self.threads;
         let begin = move |round| {
             let name = |thread| format!("weft-bench.{}.{round}.{thread}", std::process::id());

@@ -1,37 +1,20 @@
 //! A cluster in one process, on stores in memory.
 
 use crate::OSTS;
+use crate::env::SystemEnv;
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 use weft_client::{Client, ClientConfig};
 use weft_manager::{Manager, NodeAgent, Served};
 use weft_mds::{Mds, Parts};
 use weft_model::map::Space;
-use weft_model::{ClientId, Env, TargetId, Timespec};
+use weft_model::{ClientId, Env, TargetId};
 use weft_oss::Oss;
 use weft_rpc::channel::Identity;
 use weft_rpc::registry::Registry;
 use weft_rpc::router::Patience;
 use weft_rpc::{Role, Router};
 use weft_store::{MemKv, MemObjects};
-
-struct Clock(Instant);
-
-impl Env for Clock {
-    fn now(&self) -> Timespec {
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
-        Timespec::from_nanos(since.as_nanos() as i128)
-    }
-    fn monotonic(&self) -> Duration {
-        self.0.elapsed()
-    }
-    fn sleep(&self, duration: Duration) {
-        std::thread::sleep(duration);
-    }
-    fn random(&self) -> u64 {
-        self.0.elapsed().as_nanos() as u64
-    }
-}
 
 /// A cluster in this process, on stores in memory.
 pub struct Cluster {
@@ -44,7 +27,7 @@ pub struct Cluster {
 impl Cluster {
     /// All targets are known to the manager when it returns.
     pub fn start() -> Cluster {
-        let env: Arc<dyn Env> = Arc::new(Clock(Instant::now()));
+        let env: Arc<dyn Env> = Arc::new(SystemEnv::new());
         let registry = Arc::new(Registry::default());
         let settings = weft_manager::Settings::default();
         let manager = Manager::open(Arc::new(MemKv::new()), env.clone(), settings).unwrap();

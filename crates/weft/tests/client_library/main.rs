@@ -5,6 +5,8 @@
 
 mod cluster;
 mod data;
+#[path = "../../src/env.rs"]
+mod env;
 mod names;
 mod run;
 

@@ -1,17 +1,18 @@
 //! A cluster in this process, on targets in a temporary directory, and mounts of it.
 
+use crate::env::SystemEnv;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 use tempfile::TempDir;
 use weft_client::{Client, ClientConfig};
 use weft_fuse::door::{self, DoorConfig, Mounted};
 use weft_manager::{Manager, NodeAgent, Served};
 use weft_mds::{Mds, Parts};
 use weft_model::map::Space;
-use weft_model::{ClientId, Env, ErrorKind, TargetId, Timespec};
+use weft_model::{ClientId, Env, ErrorKind, TargetId};
 use weft_oss::Oss;
 use weft_rpc::channel::Identity;
 use weft_rpc::registry::Registry;
@@ -25,24 +26,6 @@ const MDT: TargetId = TargetId::mdt(0);
 /// Between two steps of the background work of the MDT; much shorter than in life, so that it gets
 /// into everybody's way.
 const TICK: Duration = Duration::from_millis(2);
-
-struct Clock(Instant);
-
-impl Env for Clock {
-    fn now(&self) -> Timespec {
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
-        Timespec::from_nanos(since.as_nanos() as i128)
-    }
-    fn monotonic(&self) -> Duration {
-        self.0.elapsed()
-    }
-    fn sleep(&self, duration: Duration) {
-        std::thread::sleep(duration);
-    }
-    fn random(&self) -> u64 {
-        self.0.elapsed().as_nanos() as u64
-    }
-}
 
 /// The servers. Dropped after all mounts.
 pub struct Cluster {
@@ -82,7 +65,7 @@ fn space_of(target: &Target) -> Space {
 impl Cluster {
     pub fn start() -> Cluster {
         let stores = tempfile::tempdir().unwrap();
-        let env: Arc<dyn Env> = Arc::new(Clock(Instant::now()));
+        let env: Arc<dyn Env> = Arc::new(SystemEnv::new());
         let registry = Arc::new(Registry::default());
         let id = Uuid::random().unwrap();
         let open = |target| open_target(stores.path(), id, target);

@@ -9,6 +9,8 @@ mod cluster;
 mod coherent;
 mod data;
 mod dirs;
+#[path = "../../src/env.rs"]
+mod env;
 mod locks;
 mod names;
 mod sys;

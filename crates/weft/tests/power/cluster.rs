@@ -1,5 +1,6 @@
 //! Two nodes, each a process, each target on a lossy mount of its own.
 
+use crate::env::SystemEnv;
 use rand::Rng;
 use rand::rngs::SmallRng;
 use std::fs;
@@ -7,10 +8,9 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 use weft_client::{Client, ClientConfig, Policy};
 use weft_lossy::{Disk, Lossy, Mode};
-use weft_model::{Env, Timespec};
 
 /// The targets of each node.
 const NODES: [(&str, &[&str]); 2] = [("meta", &["mgt", "mdt0"]), ("data", &["ost0", "ost1"])];
@@ -46,24 +46,6 @@ impl Fate {
 /// How much the disks may lose.
 pub fn mode(rng: &mut SmallRng) -> Mode {
     if rng.random_bool(0.5) { Mode::Ordered } else { Mode::Posix }
-}
-
-struct Clock(Instant);
-
-impl Env for Clock {
-    fn now(&self) -> Timespec {
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
-        Timespec::from_nanos(since.as_nanos() as i128)
-    }
-    fn monotonic(&self) -> Duration {
-        self.0.elapsed()
-    }
-    fn sleep(&self, duration: Duration) {
-        std::thread::sleep(duration);
-    }
-    fn random(&self) -> u64 {
-        self.0.elapsed().as_nanos() as u64
-    }
 }
 
 /// A process that is killed when dropped.
@@ -272,7 +254,7 @@ impl Cluster {
             host: "power".into(),
             ..ClientConfig::default()
         };
-        Client::mount(config, None, Arc::new(Clock(Instant::now()))).unwrap()
+        Client::mount(config, None, Arc::new(SystemEnv::new())).unwrap()
     }
 }
 

@@ -5,6 +5,8 @@
 
 mod check;
 mod cluster;
+#[path = "../../src/env.rs"]
+mod env;
 mod model;
 mod work;
 
