@@ -1,6 +1,7 @@
 //! What a metadata target asks of the OSTs: sizes, cutting, destroying. Never on the path of data.
 
 use crate::record::Inode;
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 use weft_model::layout::ObjectRef;
@@ -76,12 +77,12 @@ impl Objects {
         self.router.call_all(&mut calls, &PATIENCE).into_iter().try_for_each(|a| a.map(drop))
     }
 
-    /// Removes every object of a file.
-    ///
-    /// # Errors
-    /// When an OST does not answer; some objects may be gone.
-    pub fn destroy(&self, fid: Fid, layout: &Layout) -> Result<()> {
-        let mut calls: Vec<Call<'_>> = group(layout.objects(fid))
+    /// Removes every object of these files, with one request for each OST. Answers for each file whether
+    /// all OSTs have answered.
+    pub fn destroy(&self, files: &[(Fid, Layout)]) -> Vec<Result<()>> {
+        let objects = files.iter().flat_map(|(fid, layout)| layout.objects(*fid));
+        let by_target = group(objects);
+        let mut calls: Vec<Call<'_>> = by_target
             .iter()
             .map(|(target, objects)| Call {
                 target: *target,
@@ -89,7 +90,15 @@ impl Objects {
                 bulk: Bulk::None,
             })
             .collect();
-        self.router.call_all(&mut calls, &PATIENCE).into_iter().try_for_each(|a| a.map(drop))
+        let answers = self.router.call_all(&mut calls, &PATIENCE);
+        let targets = by_target.iter().map(|(target, _)| *target);
+        let failed: HashMap<TargetId, FsError> =
+            targets.zip(answers).filter_map(|(target, a)| Some((target, a.err()?))).collect();
+        let outcome = |(fid, layout): &(Fid, Layout)| {
+            let mut errors = layout.objects(*fid).filter_map(|object| failed.get(&object.target));
+            errors.next().map_or(Ok(()), |error| Err(error.again()))
+        };
+        files.iter().map(outcome).collect()
     }
 }
 
