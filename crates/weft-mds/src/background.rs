@@ -3,7 +3,7 @@
 
 use crate::record::{self, Garbage};
 use crate::unfinished::GarbageQueue;
-use crate::{Mds, expiry, keys, ops, truncate};
+use crate::{Mds, check, expiry, keys, ops, truncate};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use weft_model::{ClientId, Fid, Layout, Result};
@@ -24,6 +24,7 @@ pub fn tick(mds: &Mds) {
     log("sizes of dead clients' files", adopt_abandoned(mds));
     log("removing replaced files", remove_replaced(mds));
     log("destroying objects", destroy_garbage(mds));
+    log("comparing objects with inodes", check::step(mds));
 }
 
 /// Ends sessions that have not been heard of for a lease.

@@ -22,6 +22,7 @@
 
 pub mod background;
 pub mod cache;
+pub mod check;
 pub mod commit;
 pub mod committed;
 pub mod expiry;
@@ -43,6 +44,7 @@ pub mod unfinished;
 pub mod view;
 
 use crate::cache::Cache;
+use crate::check::ObjectChecks;
 use crate::commit::{Committer, Durability};
 use crate::committed::Committed;
 use crate::grants::Grants;
@@ -111,6 +113,7 @@ pub struct Mds {
     reservations: Reservations,
     truncating: truncate::Busy,
     unfinished: Mutex<Unfinished>,
+    checks: ObjectChecks,
     space: Box<dyn Fn() -> Space + Send + Sync>,
     room: room::Room,
     /// Another value at every start.
@@ -132,6 +135,8 @@ impl Mds {
         let sessions = load_sessions(kv.as_ref(), env.monotonic())?;
         let recovering = !sessions.is_empty();
         let unfinished = Unfinished::load(kv.as_ref())?;
+        let calm = env.monotonic() + settings.lease;
+        let checks = ObjectChecks::load(kv.as_ref(), &router.map(), calm)?;
         let planner = Planner {
             pending: Group::default(),
             committing: None,
@@ -156,6 +161,7 @@ impl Mds {
             reservations: Reservations::default(),
             truncating: truncate::Busy::default(),
             unfinished: Mutex::new(unfinished),
+            checks,
             space,
             room: room::Room::new(admit),
             instance: env.random() | 1,

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 use weft_model::layout::ObjectRef;
-use weft_model::{ErrorKind, Fid, FsError, Layout, Result, TargetId};
+use weft_model::{ErrorKind, Fid, FsError, Layout, ObjectId, Result, TargetId};
 use weft_rpc::pb::oss;
 use weft_rpc::router::{Patience, Router};
 use weft_rpc::{Bulk, Call, Message, Reply};
@@ -13,6 +13,9 @@ use weft_rpc::{Bulk, Call, Message, Reply};
 /// How long an OST may take before the request that needs it is sent back to the client to come
 /// again.
 const PATIENCE: Patience<'static> = Patience::of(Duration::from_secs(10));
+
+/// How long it may take where nobody waits, and other work does.
+const BACKGROUND: Patience<'static> = Patience::of(Duration::from_secs(2));
 
 /// The way to the objects.
 pub struct Objects {
@@ -75,6 +78,33 @@ impl Objects {
             })
             .collect();
         self.router.call_all(&mut calls, &PATIENCE).into_iter().try_for_each(|a| a.map(drop))
+    }
+
+    /// The next objects of an OST behind a cursor.
+    ///
+    /// # Errors
+    /// `Invalid` for a cursor it does not know; when it does not answer.
+    pub fn list(&self, ost: TargetId, cursor: &str, limit: u32) -> Result<oss::ListObjectsReply> {
+        let request = oss::ListObjects { cursor: cursor.to_string(), limit };
+        self.router.ask(ost, request, &BACKGROUND)
+    }
+
+    /// Attributes of objects of an OST, in their order.
+    ///
+    /// # Errors
+    /// When it does not answer.
+    pub fn stat(&self, ost: TargetId, objects: &[ObjectId]) -> Result<Vec<oss::ObjectStat>> {
+        let objects = objects.iter().map(|&object| object.into()).collect();
+        Ok(self.router.ask(ost, oss::Stat { objects }, &BACKGROUND)?.stats)
+    }
+
+    /// Removes objects of an OST.
+    ///
+    /// # Errors
+    /// When it does not answer; some may be gone.
+    pub fn destroy_at(&self, ost: TargetId, objects: &[ObjectId]) -> Result<()> {
+        let objects = objects.iter().map(|&object| object.into()).collect();
+        self.router.ask(ost, oss::Destroy { objects }, &BACKGROUND).map(drop)
     }
 
     /// Removes every object of these files, with one request for each OST. Answers for each file whether

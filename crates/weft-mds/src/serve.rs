@@ -3,7 +3,7 @@
 use crate::record::SavedReply;
 use crate::sessions::Live;
 use crate::txn::Txn;
-use crate::{Mds, keys, ops, room, truncate};
+use crate::{Mds, check, keys, ops, room, truncate};
 use prost::Message as _;
 use std::sync::Arc;
 use weft_model::{ClientId, ErrorKind, Fid, FsError, Result, Xid};
@@ -78,6 +78,7 @@ impl Mds {
             Q::FidToPath(r) => ops::path::run(self, r).map(Reply::FidToPath),
             Q::MdtStatfs(_) => ops::statfs::run(self).map(Reply::MdtStatfs),
             Q::SyncTarget(_) => ops::fsync::sync_target(self).map(Reply::SyncTarget),
+            Q::CheckObjects(r) => check::run(self, r).map(Reply::CheckObjects),
             Q::ScrubTarget(_) => ops::scrub::run(self).map(Reply::ScrubTarget),
             other => Err(FsError::new(ErrorKind::NotImplemented, other.name())
                 .on(format_args!("target={}", self.target))),

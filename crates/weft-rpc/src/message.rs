@@ -158,6 +158,7 @@ messages! {
     0x0272 Mdt FidToPath: mds::FidToPath => mds::FidToPathReply;
     0x0273 Mdt MdtStatfs: mds::Statfs => mds::StatfsReply;
     0x0274 Mdt ScrubTarget: mds::ScrubTarget => mds::ScrubTargetReply;
+    0x0275 Mdt CheckObjects: mds::CheckObjects => mds::CheckObjectsReply;
 
     0x0301 Ost Write: oss::Write => oss::WriteReply;
     0x0302 Ost Read: oss::Read => oss::ReadReply;

@@ -1,6 +1,7 @@
 //! A metadata target over a store in memory, with a pretended OST: exactly once, crashes and restarts,
 //! truncation in its steps, clients that die.
 
+mod check;
 mod grants;
 mod world;
 

@@ -18,6 +18,10 @@ use weft_model::Result;
 /// First byte of the keys that `weft-store` keeps for itself.
 pub const RESERVED_PREFIX: u8 = 0;
 
+/// In the store of an MDT: power was lost, and so perhaps the end of the log, since somebody last took
+/// this key out.
+pub const POWER_LOST: [u8; 2] = [RESERVED_PREFIX, b'p'];
+
 /// What [`Kv::scan`] calls with each key and value; it breaks to stop.
 pub type Visit<'a> = dyn FnMut(&[u8], &[u8]) -> ControlFlow<()> + 'a;
 

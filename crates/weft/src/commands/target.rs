@@ -1,4 +1,4 @@
-//! `weft target format|list|set-state`.
+//! `weft target format|list|set-state|check`.
 
 use super::df::state_name;
 use crate::cli::Global;
@@ -27,6 +27,8 @@ pub enum Command {
     List(List),
     /// Stop placing new files on a target, or use it again.
     SetState(SetState),
+    /// Compare objects with inodes.
+    Check(super::check::Check),
 }
 
 /// Make targets in empty directories: one, or all that a node's configuration names and that are not
@@ -102,6 +104,7 @@ impl Command {
         match self {
             Command::Format(format) => format.run(),
             Command::List(list) => list.run(global),
+            Command::Check(check) => check.run(global),
             Command::SetState(SetState { target, state, cluster }) => {
                 let state = match state {
                     WantedState::Drain => TargetState::Drain,
