@@ -9,7 +9,7 @@ use crate::metrics::{Metrics, Op};
 use crate::recalls::Listening;
 use crate::session::Sessions;
 use parking_lot::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use weft_model::{ClientId, ClusterMap, Env, ErrorKind, Fid, FsError, Result, TargetId};
@@ -31,6 +31,8 @@ pub struct Client {
     pub(crate) metrics: Metrics,
     pub(crate) grants: Grants,
     pub(crate) listening: Listening,
+    /// Waiters for locks that are told when they are free.
+    pub(crate) told_of_locks: AtomicUsize,
     root: OnceLock<Fid>,
     next_handle: AtomicU64,
     keeper: Mutex<Option<Keeper>>,
@@ -74,6 +76,7 @@ impl Client {
             metrics: Metrics::default(),
             grants: Grants::default(),
             listening: Listening::default(),
+            told_of_locks: AtomicUsize::new(0),
             root: OnceLock::new(),
             next_handle: AtomicU64::new(1),
             keeper: Mutex::new(None),

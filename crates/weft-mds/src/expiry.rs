@@ -19,7 +19,7 @@ pub fn end_session(mds: &Mds, client: ClientId, why: &str) -> Result<()> {
     tracing::info!(%client, why, "session ended");
     mds.unfinished.lock().clients.insert(client);
     mds.committer.grants.close(client);
-    mds.locks.lock().drop_client(client);
+    mds.locks.change(|table| table.drop_client(client));
     for handle in mds.committer.with_planner(|planner| planner.opens.of_client(client)) {
         close_handle(mds, client, handle)?;
     }

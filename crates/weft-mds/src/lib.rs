@@ -28,6 +28,7 @@ pub mod committed;
 pub mod expiry;
 pub mod grants;
 pub mod keys;
+pub mod lock_waits;
 pub mod locks;
 pub mod namespace;
 pub mod objects;
@@ -109,7 +110,7 @@ pub struct Mds {
     committer: Committer,
     objects: Objects,
     sessions: Sessions,
-    locks: Mutex<locks::LockTable>,
+    locks: lock_waits::Locks,
     reservations: Reservations,
     truncating: truncate::Busy,
     unfinished: Mutex<Unfinished>,
@@ -157,7 +158,7 @@ impl Mds {
             committer: Committer::new(committed, grants, planner, settings.durability),
             objects: Objects::new(router),
             sessions,
-            locks: Mutex::default(),
+            locks: lock_waits::Locks::default(),
             reservations: Reservations::default(),
             truncating: truncate::Busy::default(),
             unfinished: Mutex::new(unfinished),
@@ -215,7 +216,7 @@ impl Mds {
     /// Number of sessions, open files and held locks, for metrics.
     pub fn counts(&self) -> (usize, usize, usize) {
         let opens = self.committer.with_planner(|planner| planner.opens.len());
-        (self.sessions.len(), opens, self.locks.lock().len())
+        (self.sessions.len(), opens, self.locks.table().len())
     }
 
     fn is_stopping(&self) -> bool {

@@ -73,6 +73,7 @@ impl Mds {
             Q::ListXattr(r) => ops::xattr::list(self, r).map(Reply::ListXattr),
             Q::Lock(r) => ops::lock::lock(self, info, r).map(Reply::Lock),
             Q::TestLock(r) => ops::lock::test(self, info, r).map(Reply::TestLock),
+            Q::AwaitLock(r) => ops::lock::wait(self, info, r).map(Reply::AwaitLock),
             Q::CancelLock(r) => ops::lock::cancel(self, info, r).map(Reply::CancelLock),
             Q::GetLayout(r) => ops::layout::get(self, r).map(Reply::GetLayout),
             Q::FidToPath(r) => ops::path::run(self, r).map(Reply::FidToPath),

@@ -153,6 +153,7 @@ messages! {
     0x0260 Mdt Lock: mds::Lock => mds::LockReply;
     0x0261 Mdt TestLock: mds::TestLock => mds::TestLockReply;
     0x0262 Mdt CancelLock: mds::CancelLock => pb::Empty;
+    0x0263 Mdt AwaitLock: mds::AwaitLock => mds::AwaitLockReply;
     0x0270 Mdt SetLayout: mds::SetLayout => pb::Empty;
     0x0271 Mdt GetLayout: mds::GetLayout => mds::GetLayoutReply;
     0x0272 Mdt FidToPath: mds::FidToPath => mds::FidToPathReply;

@@ -189,6 +189,7 @@ impl Fake {
                 world.busy_locks = world.busy_locks.saturating_sub(1);
                 Reply::Lock(mds::LockReply { granted })
             }
+            Q::AwaitLock(_) => Reply::AwaitLock(mds::AwaitLockReply { free: true }),
             Q::CancelLock(_) => Reply::CancelLock(pb::Empty {}),
             Q::RenewSession(_) => Reply::RenewSession(pb::Empty {}),
             Q::CloseSession(_) => Reply::CloseSession(pb::Empty {}),

@@ -232,3 +232,43 @@ fn a_directory_is_read_completely_while_entries_come_and_go() {
     stayed.dedup();
     assert_eq!((count, stayed.len()), (2000, 2000));
 }
+
+#[test]
+fn a_waiter_is_told_when_its_lock_is_free_and_in_its_turn() {
+    let world = World::new();
+    for client in [1, 2, 3] {
+        world.session(client);
+    }
+    let (fid, _) = world.create("f", 5);
+    let lock = |owner, kind| mds::Lock {
+        fid: fid.0,
+        owner,
+        kind,
+        end: 9,
+        wait: true,
+        ..mds::Lock::default()
+    };
+    let take = |client| world.ask_as(client, Xid::NONE, lock(client, 1)).unwrap().granted;
+    let free = |client, wait_ms| {
+        let request = mds::AwaitLock { lock: Some(lock(client, 1)), wait_ms };
+        let since = std::time::Instant::now();
+        (world.ask_as(client, Xid::NONE, request).unwrap().free, since.elapsed())
+    };
+    assert!(take(1) && !take(2) && !take(3));
+    assert!(!free(2, 0).0);
+    let (told, waited) = free(2, 50);
+    assert!(!told && waited >= Duration::from_millis(50));
+    std::thread::scope(|scope| {
+        let [second, third] = [2, 3].map(|client| scope.spawn(move || free(client, 900)));
+        std::thread::sleep(Duration::from_millis(100));
+        world.ask(lock(1, 2)).unwrap();
+        let (told, waited) = second.join().unwrap();
+        assert!(told && waited < Duration::from_millis(600), "{told} after {waited:?}");
+        // It is not taken by waiting, and who came later is not before.
+        assert!(!third.is_finished() && take(2));
+        world.ask_as(2, Xid::NONE, mds::CloseSession {}).unwrap();
+        let (told, waited) = third.join().unwrap();
+        assert!(told && waited < Duration::from_millis(800), "{told} after {waited:?}");
+    });
+    assert!(take(3));
+}
