@@ -18,6 +18,10 @@ pub fn tick(mds: &Mds) {
             tracing::warn!(%error, target_id = %mds.target, "{what} not finished, will be tried again");
         }
     };
+    // Each of these may wait for OSTs.
+    if mds.is_stopping() {
+        return;
+    }
     log("truncations", finish_truncations(mds));
     log("expired sessions", end_expired(mds));
     mds.end_recovery_if_complete();
@@ -99,7 +103,8 @@ fn destroy(mds: &Mds, dead: &mut BTreeSet<Fid>) -> Result<()> {
 /// Finishes truncations that were begun before a restart, or whose client gave up on a slow OST.
 fn finish_truncations(mds: &Mds) -> Result<()> {
     let files: Vec<Fid> = mds.unfinished.lock().truncations.iter().copied().collect();
-    files.into_iter().try_for_each(|fid| truncate::redo(mds, fid))
+    let mut files = files.into_iter().take_while(|_| !mds.is_stopping());
+    files.try_for_each(|fid| truncate::redo(mds, fid))
 }
 
 /// Removes unlinked files that nobody had open, once all clients have come back.

@@ -120,7 +120,9 @@ pub fn step(mds: &Mds) -> Result<()> {
         return Ok(());
     }
     let Some((ost, mut record, begun)) = mds.checks.next(now) else { return Ok(()) };
-    let outcome = page(mds, TargetId::ost(ost), &mut record);
+    let removed = mds.objects.router().map().target(TargetId::ost(ost)).is_none();
+    record.again &= !removed;
+    let outcome = if removed { Ok(true) } else { page(mds, TargetId::ost(ost), &mut record) };
     let (due, ended) = match &outcome {
         Ok(true) if record.again => (AGAIN, false),
         Ok(true) => (PAUSE, true),

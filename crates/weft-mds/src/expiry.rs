@@ -67,6 +67,9 @@ fn close_handle(mds: &Mds, client: ClientId, handle: u64) -> Result<()> {
 pub fn adopt_writers(mds: &Mds, client: ClientId) -> Result<bool> {
     let mut all = true;
     for fid in marked(mds, client)? {
+        if mds.is_stopping() {
+            return Ok(false);
+        }
         if let Err(error) = find_size(mds, client, fid) {
             tracing::warn!(%error, %fid, "size of a dead client's file not known yet");
             all = false;

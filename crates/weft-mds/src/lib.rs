@@ -121,7 +121,6 @@ pub struct Mds {
     instance: u64,
     started: Duration,
     recovering: AtomicBool,
-    stopping: AtomicBool,
 }
 
 impl Mds {
@@ -168,7 +167,6 @@ impl Mds {
             instance: env.random() | 1,
             started: env.monotonic(),
             recovering: AtomicBool::new(true),
-            stopping: AtomicBool::new(false),
             env,
         };
         tracing::info!(%target, sessions = mds.sessions.len(), recovering, "metadata target open");
@@ -208,9 +206,9 @@ impl Mds {
         self.committer.sync()
     }
 
-    /// Lets long background work end early.
+    /// Lets long background work end early; what is left is done after the next start.
     pub fn stop(&self) {
-        self.stopping.store(true, Ordering::Relaxed);
+        self.objects.stop();
     }
 
     /// Number of sessions, open files and held locks, for metrics.
@@ -220,7 +218,7 @@ impl Mds {
     }
 
     fn is_stopping(&self) -> bool {
-        self.stopping.load(Ordering::Relaxed)
+        self.objects.is_stopping()
     }
 
     fn is_recovering(&self) -> bool {

@@ -3,6 +3,7 @@
 use crate::record::Inode;
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use weft_model::layout::ObjectRef;
 use weft_model::{ErrorKind, Fid, FsError, Layout, ObjectId, Result, TargetId};
@@ -12,20 +13,47 @@ use weft_rpc::{Bulk, Call, Message, Reply};
 
 /// How long an OST may take before the request that needs it is sent back to the client to come
 /// again.
-const PATIENCE: Patience<'static> = Patience::of(Duration::from_secs(10));
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// How long it may take where nobody waits, and other work does.
-const BACKGROUND: Patience<'static> = Patience::of(Duration::from_secs(2));
+const BACKGROUND: Duration = Duration::from_secs(2);
 
 /// The way to the objects.
 pub struct Objects {
     router: Arc<Router>,
+    /// The target stops: no OST that is gone is waited for any more.
+    stopping: AtomicBool,
 }
 
 impl Objects {
     /// Asks through `router`.
     pub const fn new(router: Arc<Router>) -> Objects {
-        Objects { router }
+        Objects { router, stopping: AtomicBool::new(false) }
+    }
+
+    /// From now on an OST that does not answer soon is given up.
+    pub fn stop(&self) {
+        self.stopping.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether [`Self::stop`] was called.
+    pub fn is_stopping(&self) -> bool {
+        self.stopping.load(Ordering::Relaxed)
+    }
+
+    /// Asks several OSTs at once.
+    fn ask_all(&self, calls: &mut [Call<'_>]) -> Vec<Result<Reply>> {
+        let stopping = || self.is_stopping();
+        let patience = Patience { limit: Some(PATIENCE), interrupted: Some(&stopping) };
+        let answers = self.router.call_all(calls, &patience).into_iter();
+        answers.map(|answer| answer.map_err(come_again)).collect()
+    }
+
+    /// Asks one OST in the background.
+    fn ask<M: Message>(&self, ost: TargetId, message: M) -> Result<M::Reply> {
+        let stopping = || self.is_stopping();
+        let patience = Patience { limit: Some(BACKGROUND), interrupted: Some(&stopping) };
+        self.router.ask(ost, message, &patience).map_err(come_again)
     }
 
     /// The router.
@@ -49,7 +77,7 @@ impl Objects {
             })
             .collect();
         let mut size = inode.size;
-        let answers = self.router.call_all(&mut calls, &PATIENCE);
+        let answers = self.ask_all(&mut calls);
         for ((_, objects), answer) in by_target.iter().zip(answers) {
             let Reply::Stat(reply) = answer? else {
                 return Err(FsError::new(ErrorKind::Protocol, "stat objects"));
@@ -77,7 +105,7 @@ impl Objects {
                 Call { target: object.target, request: cut.into_request(), bulk: Bulk::None }
             })
             .collect();
-        self.router.call_all(&mut calls, &PATIENCE).into_iter().try_for_each(|a| a.map(drop))
+        self.ask_all(&mut calls).into_iter().try_for_each(|a| a.map(drop))
     }
 
     /// The next objects of an OST behind a cursor.
@@ -86,7 +114,7 @@ impl Objects {
     /// `Invalid` for a cursor it does not know; when it does not answer.
     pub fn list(&self, ost: TargetId, cursor: &str, limit: u32) -> Result<oss::ListObjectsReply> {
         let request = oss::ListObjects { cursor: cursor.to_string(), limit };
-        self.router.ask(ost, request, &BACKGROUND)
+        self.ask(ost, request)
     }
 
     /// Attributes of objects of an OST, in their order.
@@ -95,7 +123,7 @@ impl Objects {
     /// When it does not answer.
     pub fn stat(&self, ost: TargetId, objects: &[ObjectId]) -> Result<Vec<oss::ObjectStat>> {
         let objects = objects.iter().map(|&object| object.into()).collect();
-        Ok(self.router.ask(ost, oss::Stat { objects }, &BACKGROUND)?.stats)
+        Ok(self.ask(ost, oss::Stat { objects })?.stats)
     }
 
     /// Removes objects of an OST.
@@ -104,14 +132,16 @@ impl Objects {
     /// When it does not answer; some may be gone.
     pub fn destroy_at(&self, ost: TargetId, objects: &[ObjectId]) -> Result<()> {
         let objects = objects.iter().map(|&object| object.into()).collect();
-        self.router.ask(ost, oss::Destroy { objects }, &BACKGROUND).map(drop)
+        self.ask(ost, oss::Destroy { objects }).map(drop)
     }
 
     /// Removes every object of these files, with one request for each OST. Answers for each file whether
     /// all OSTs have answered.
     pub fn destroy(&self, files: &[(Fid, Layout)]) -> Vec<Result<()>> {
+        let map = self.router.map();
         let objects = files.iter().flat_map(|(fid, layout)| layout.objects(*fid));
-        let by_target = group(objects);
+        // What was on a target that an operator has removed went with it.
+        let by_target = group(objects.filter(|object| map.target(object.target).is_some()));
         let mut calls: Vec<Call<'_>> = by_target
             .iter()
             .map(|(target, objects)| Call {
@@ -120,7 +150,7 @@ impl Objects {
                 bulk: Bulk::None,
             })
             .collect();
-        let answers = self.router.call_all(&mut calls, &PATIENCE);
+        let answers = self.ask_all(&mut calls);
         let targets = by_target.iter().map(|(target, _)| *target);
         let failed: HashMap<TargetId, FsError> =
             targets.zip(answers).filter_map(|(target, a)| Some((target, a.err()?))).collect();
@@ -130,6 +160,12 @@ impl Objects {
         };
         files.iter().map(outcome).collect()
     }
+}
+
+/// It was not the client who has interrupted it, and another start of the target will do it.
+fn come_again(error: FsError) -> FsError {
+    let kind = if error.kind == ErrorKind::Interrupted { ErrorKind::NotReady } else { error.kind };
+    FsError { kind, ..error }
 }
 
 fn wire(objects: &[ObjectRef]) -> Vec<oss::Object> {

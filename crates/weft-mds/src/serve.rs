@@ -80,7 +80,7 @@ impl Mds {
             Q::MdtStatfs(_) => ops::statfs::run(self).map(Reply::MdtStatfs),
             Q::SyncTarget(_) => ops::fsync::sync_target(self).map(Reply::SyncTarget),
             Q::CheckObjects(r) => check::run(self, r).map(Reply::CheckObjects),
-            Q::ScrubTarget(_) => ops::scrub::run(self).map(Reply::ScrubTarget),
+            Q::ScrubTarget(r) => ops::scrub::run(self, r).map(Reply::ScrubTarget),
             other => Err(FsError::new(ErrorKind::NotImplemented, other.name())
                 .on(format_args!("target={}", self.target))),
         }
@@ -142,6 +142,14 @@ impl Mds {
     }
 
     fn close(&self, info: &CallInfo, request: &mds::Close) -> Result<Reply> {
+        let mut named = None;
+        if request.fid == 0 {
+            // The answer to its open has not arrived: the client knows the handle only.
+            let opens = self.committer.with_planner(|p| p.opens.get(info.client, request.handle));
+            let fid = opens.map_or(0, |open| open.fid.0);
+            named = Some(mds::Close { fid, ..*request });
+        }
+        let request = named.as_ref().unwrap_or(request);
         let observed = ops::written::observe(self, Fid(request.fid), &request.written)?;
         // Where nothing was written, only the writer's mark goes; a crash may bring it back, and it is
         // looked through then. So that need not be waited for. Repeating either is harmless.

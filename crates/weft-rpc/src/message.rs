@@ -119,6 +119,7 @@ messages! {
     0x0107 Mgt SetTargetState: manager::SetTargetState => pb::Empty;
     0x0108 Mgt SetPool: manager::SetPool => pb::Empty;
     0x0109 Mgt NodeStats: pb::NodeStats => pb::NodeStatsReply;
+    0x010a Mgt Remove: manager::Remove => pb::Empty;
 
     0x0201 Mdt OpenSession: mds::OpenSession => mds::OpenSessionReply;
     0x0202 Mdt RenewSession: mds::RenewSession => pb::Empty;

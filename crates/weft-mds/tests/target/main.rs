@@ -8,7 +8,7 @@ mod world;
 use self::world::*;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
-use weft_model::{ErrorKind, Fid, Xid};
+use weft_model::{Env, ErrorKind, Fid, Xid};
 use weft_rpc::pb::mds;
 
 #[test]
@@ -271,4 +271,66 @@ fn a_waiter_is_told_when_its_lock_is_free_and_in_its_turn() {
         assert!(told && waited < Duration::from_millis(800), "{told} after {waited:?}");
     });
     assert!(take(3));
+}
+
+#[test]
+fn a_handle_that_its_client_never_heard_of_is_closed_by_its_number() {
+    let world = World::new();
+    world.session(1);
+    let (fid, _) = world.create("f", 5);
+    let open = mds::Open { cred: root(), fid: fid.0, flags: 3, handle: 6 };
+    world.ask(open).unwrap();
+    world.unlink("f");
+    let close = |handle| mds::Close { handle, ..mds::Close::default() };
+    world.ask(close(5)).unwrap();
+    assert_eq!(world.mds.counts().1, 1);
+    world.ask(close(6)).unwrap();
+    // Nothing is open under it: it never was, or is closed already.
+    world.ask(close(7)).unwrap();
+    world.ask(close(6)).unwrap();
+    assert_eq!(world.mds.counts().1, 0);
+    world.mds.sync().unwrap();
+    assert!(world.ask(mds::GetAttr { fid: fid.0, want_layout: false }).is_err());
+}
+
+#[test]
+fn a_target_that_stops_does_not_wait_for_osts_that_are_gone() {
+    let mut world = World::new();
+    for client in 1..6 {
+        world.session(client);
+        for file in 0..4 {
+            let name = format!("f{client}.{file}");
+            let request = mds::Create {
+                cred: root(),
+                parent: Fid::ROOT.0,
+                name: name.into(),
+                flags: 3,
+                handle: file,
+                ..Default::default()
+            };
+            world.ask_as(client, Xid::NONE, request).unwrap();
+        }
+    }
+    world.ost.gone.store(true, Ordering::Relaxed);
+    world.env.advance(Duration::from_secs(11));
+    let (begun, mds) = (world.env.monotonic(), world.mds.clone());
+    // Somebody asks it to stop after a second of waiting.
+    let mut sleeps = 0;
+    world.env.meanwhile(move || {
+        sleeps += 1;
+        if sleeps == 10 {
+            mds.stop();
+        }
+    });
+    world.mds.tick();
+    let waited = world.env.monotonic() - begun;
+    assert!(waited < Duration::from_secs(3), "{waited:?}");
+    // Nothing is lost by that.
+    world.ost.gone.store(false, Ordering::Relaxed);
+    world.restart();
+    world.env.advance(Duration::from_secs(11));
+    world.mds.tick();
+    world.session(9);
+    let found = world.look_up_as(9, "f3.2").unwrap().entry.unwrap();
+    assert!(!found.written_elsewhere);
 }

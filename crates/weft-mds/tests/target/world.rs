@@ -65,10 +65,15 @@ impl Env for TestEnv {
 pub struct PretendedOst {
     pub sizes: Mutex<HashMap<(u64, u32), u64>>,
     pub down: AtomicBool,
+    /// No answer comes, as from a server that is not there.
+    pub gone: AtomicBool,
 }
 
 impl Service for PretendedOst {
     fn serve(&self, _: &CallInfo, request: &Request, _: Bulk<'_>) -> Result<Reply> {
+        if self.gone.load(Ordering::Relaxed) {
+            return Err(ErrorKind::Disconnected.into());
+        }
         if self.down.load(Ordering::Relaxed) {
             return Err(FsError::new(ErrorKind::Io, "pretended failure"));
         }
