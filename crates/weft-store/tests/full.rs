@@ -159,8 +159,21 @@ fn objects_survive(dir: &Path) {
     // What is there can be overwritten and read.
     write(&*store, object(1), 1 << 20, &data);
     assert_eq!(read(&*store, object(1), 1 << 20, 1 << 20), data);
+    // Removing goes on, also where no note of it can be taken; none of these gives anything back.
+    let missing: Vec<_> = (1000..5000).map(object).collect();
+    missing.iter().for_each(|&id| store.destroy(id).unwrap());
+    store.destroy(object(2)).unwrap();
+    store.sync(&missing).unwrap();
+    assert_eq!(store.stat(object(2)).unwrap(), None);
     fs::remove_file(dir.join("ballast")).unwrap();
-    write(&*store, object(2), 0, &data);
+    // The store of notes comes back when it is asked again.
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while let Err(error) =
+        store.write(object(2), 0, &checksum::compute(0, &data), &data, Check::Trust)
+    {
+        assert!(error.kind == ErrorKind::NoSpace && Instant::now() < deadline, "{error}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
     assert_eq!(read(&*store, object(1), 0, 1 << 20), old[..1 << 20]);
     store.sync_all().unwrap();
     drop(store);

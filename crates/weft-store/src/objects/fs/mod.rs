@@ -80,6 +80,8 @@ struct Core {
     /// Destroyed objects with their marks, which a power cut brings back until their directories are
     /// synced.
     buried: Mutex<HashMap<ObjectId, Vec<u32>>>,
+    /// Objects were destroyed of which there was no room to take a note: directories have to be synced.
+    unnoted: AtomicBool,
     /// Held while a directory is synced.
     dir_turns: Vec<Mutex<()>>,
 }
@@ -115,6 +117,7 @@ impl FsObjects {
             gauge,
             poisoned: AtomicBool::new(false),
             buried: Mutex::default(),
+            unnoted: AtomicBool::new(false),
             dir_turns: (0..DIRS).map(|_| Mutex::new(())).collect(),
         });
         core.recover(last_stop)?;
@@ -403,7 +406,13 @@ impl ObjectStore for FsObjects {
         let core = &self.core;
         core.admit("destroy")?;
         let marked = core.table.bury(id, || {
-            core.marks.bury(id)?;
+            match core.marks.bury(id) {
+                // What gives space back must not need any.
+                Err(error) if error.kind == ErrorKind::NoSpace => {
+                    core.unnoted.store(true, Ordering::Release);
+                }
+                noted => noted?,
+            }
             core.remove_files(id)
         })?;
         core.buried.lock().entry(id).or_default().extend(marked.into_keys());

@@ -26,6 +26,9 @@ impl Core {
         if known.len() < ids.len() {
             // Some may have been destroyed.
             self.fatal(self.marks.flush())?;
+            if self.unnoted.swap(false, Ordering::AcqRel) {
+                (0..DIRS).try_for_each(|number| self.sync_dir(number as u8))?;
+            }
         }
         self.sync_objects(known)
     }
@@ -171,7 +174,9 @@ impl Core {
         }
         (0..DIRS).try_for_each(|number| self.sync_dir(number as u8))?;
         for (id, regions) in buried {
-            self.table.unless_marked(id, || self.marks.clear(id, regions.into_iter()))?;
+            if !regions.is_empty() {
+                self.table.unless_marked(id, || self.marks.clear(id, regions.into_iter()))?;
+            }
             self.marks.clear_grave(id)?;
         }
         Ok(())
