@@ -78,11 +78,19 @@ pub mod notify {
     pub const INVAL_INODE: i32 = 2;
     pub const INVAL_ENTRY: i32 = 3;
     pub const STORE: i32 = 4;
+    pub const RETRIEVE: i32 = 5;
     pub const DELETE: i32 = 6;
     pub const RESEND: i32 = 7;
     pub const INC_EPOCH: i32 = 8;
     /// Flag of [`INVAL_ENTRY`]: let the entry's timeout expire instead of dropping the entry.
     pub const EXPIRE_ONLY: u32 = 1 << 0;
+}
+
+/// Commands of the io_uring transport (`enum fuse_uring_cmd`).
+#[allow(missing_docs)] // the names are the documentation: see fuse.h
+pub mod uring {
+    pub const REGISTER: u32 = 1;
+    pub const COMMIT_AND_FETCH: u32 = 2;
 }
 
 /// Bits of [`SetattrIn::valid`].

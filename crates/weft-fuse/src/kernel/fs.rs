@@ -40,6 +40,12 @@ pub trait FileSystem: Send + Sync + 'static {
     /// carried it out.
     fn replied(&self) {}
 
+    /// Whether [`FileSystem::replied`] must be called soon on this thread, as opposed to when the
+    /// next request has come: handing over a reply and waiting can be one system call.
+    fn awaits_reply(&self) -> bool {
+        true
+    }
+
     /// Finds a name. A negative entry (`node` 0) says "no such name" with a lifetime, `ENOENT`
     /// says it without. With the feature `EXPORT_SUPPORT`, names may be `.` and `..`.
     fn lookup(&self, req: &Request<'_>, parent: u64, name: &OsStr) -> Result<Entry> {
