@@ -49,8 +49,8 @@ pub(crate) struct Crew<F> {
     pub server: Server<F>,
     /// The connection; notifications and interrupts go through it even if requests do not.
     pub device: Arc<Device>,
-    /// Replies that rings wait for.
-    pub letterboxes: Arc<Letterboxes>,
+    /// Replies that rings wait for, by queue.
+    pub letterboxes: Vec<Letterboxes>,
     max: usize,
     /// Numbers of the workers that do not exist at present.
     vacant: Mutex<Vec<usize>>,
@@ -59,11 +59,16 @@ pub(crate) struct Crew<F> {
 
 impl<F: FileSystem> Crew<F> {
     /// A crew without workers, of at most `max`, for which `server.interrupts` must be made.
-    pub(crate) fn new(server: Server<F>, device: Arc<Device>, max: usize) -> Arc<Crew<F>> {
+    pub(crate) fn new(
+        server: Server<F>,
+        device: Arc<Device>,
+        max: usize,
+        letterboxes: Vec<Letterboxes>,
+    ) -> Arc<Crew<F>> {
         Arc::new(Crew {
             server,
             device,
-            letterboxes: Arc::default(),
+            letterboxes,
             max,
             vacant: Mutex::new((0..max).rev().collect()),
             end: Arc::default(),
@@ -98,7 +103,7 @@ impl<F: FileSystem> Crew<F> {
 
     /// The kernel has ended the connection: there is nobody left to answer.
     pub(crate) fn disconnect(&self) {
-        self.letterboxes.close();
+        self.letterboxes.iter().for_each(Letterboxes::close);
     }
 
     /// Has worker `number` serve the request in `bytes`, with room for its reply in `out`. `None`

@@ -47,13 +47,9 @@ impl Letterbox {
     }
 }
 
-/// Most requests that wait for a deferred reply at once, each occupying a worker. Locks are all
-/// there is to wait for; those beyond are refused, so that unlocking always finds a worker.
-pub(crate) const MAX_WAITING: usize = 1024;
-
-/// All letterboxes of a session at which somebody waits or is about to.
-#[derive(Default)]
+/// The letterboxes of a queue at which somebody waits or is about to.
 pub(crate) struct Letterboxes {
+    max_waiting: usize,
     state: Mutex<State>,
 }
 
@@ -64,11 +60,17 @@ struct State {
 }
 
 impl Letterboxes {
+    /// For at most `max_waiting` requests that may wait for long. Locks are all there is to wait for;
+    /// those beyond are refused, so that unlocking always finds a place in the queue.
+    pub(crate) fn new(max_waiting: usize) -> Letterboxes {
+        Letterboxes { max_waiting, state: Mutex::default() }
+    }
+
     /// Opens one for a request; `None` if it may `wait` and too many do, or if the connection has
     /// ended.
     pub(crate) fn open(&self, unique: u64, wait: bool) -> Option<Arc<Letterbox>> {
         let mut state = self.state.lock();
-        if state.closed || (wait && state.open.len() >= MAX_WAITING) {
+        if state.closed || (wait && state.open.len() >= self.max_waiting) {
             return None;
         }
         Some(state.open.entry(unique).or_default().clone())
@@ -98,7 +100,7 @@ mod tests {
 
     #[test]
     fn a_reply_is_found_whichever_comes_first() {
-        let boxes = Letterboxes::default();
+        let boxes = Letterboxes::new(1);
         boxes.open(2, true).unwrap().put(Err(Errno::EINTR));
         assert_eq!(boxes.wait(2), Some(Err(Errno::EINTR)));
         let letterbox = boxes.open(4, true).unwrap();
@@ -112,8 +114,8 @@ mod tests {
 
     #[test]
     fn waiting_is_bounded_and_ends_with_the_connection() {
-        let boxes = Letterboxes::default();
-        for unique in 0..MAX_WAITING as u64 {
+        let boxes = Letterboxes::new(10);
+        for unique in 0..10 {
             assert!(boxes.open(unique, true).is_some());
         }
         assert!(boxes.open(u64::MAX, true).is_none());

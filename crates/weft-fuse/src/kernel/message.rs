@@ -38,11 +38,6 @@ impl<'a> Message<'a> {
     }
 }
 
-/// The operation that a message asks for, if it is one at all.
-pub(crate) fn opcode(bytes: &[u8]) -> Option<u32> {
-    InHeader::read_from_prefix(bytes).ok().map(|(header, _)| header.opcode)
-}
-
 /// The arguments not yet taken.
 pub struct Args<'a> {
     rest: &'a [u8],

@@ -1,197 +1,230 @@
 //! The threads that serve requests from io_uring: FUSE over io_uring, since Linux 6.14.
 //!
 //! The kernel has a queue for each CPU, and puts a request into that of the CPU its caller runs on.
-//! Each worker has a place in one queue ([`Entry`]) and stays on that queue's CPU, so that a
-//! request is served where its caller sleeps; answering it and waiting for the next is one system
-//! call. As with `/dev/fuse` a worker runs its request to the end, whatever it waits for, and when
-//! the last one waiting in a queue takes up a request another one is started. So a place that waits
-//! for requests never belongs to a thread that does anything else.
+//! The daemon registers places in it. A request takes the place that was free last, and keeps it
+//! until it is answered; answering it and waiting for the next is one system call.
 //!
-//! **Requests in the queue.** A request that finds no place free waits in the kernel until some
-//! place of the queue is answered, *not* until a new one is registered. So a new worker *prods* its
-//! queue: it makes the kernel send a request that is answered at once
-//! (`NOTIFY_RETRIEVE`), whose place then gets the first that waits. The worker that got it this
-//! way prods again, until the queue is empty or has no place left, upon which it gets a new one.
+//! Each queue begins with a *reception*: a thread with [`DEPTH`] places that serves nothing. A
+//! request that comes there is given to a new *worker*, together with its place. The worker runs it
+//! to its end, whatever it waits for, answers it through a ring of its own, and so keeps the place,
+//! which is now the one that was free last. So a place that waits for requests never belongs to a
+//! thread that does anything else, callers that come one at a time always meet the same
+//! worker, and there are as many workers as there have ever been requests at once.
+//!
+//! Workers stay on the CPU of their queue, so that a request is served where its caller sleeps.
+//! The kernel has no command to take a place back, so they stay until the end of the mount.
 //! Design: `docs/design/0005-fuse-transport.md`.
-//!
-//! A place cannot be taken back, so workers stay until the end of the mount.
 
 mod cpus;
-mod entry;
+mod place;
+mod ring;
 
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use zerocopy::IntoBytes;
-
-use self::entry::Entry;
-use super::abi::{self, RetrieveOut, notify, op};
+use self::place::Place;
+use self::ring::Ring;
 use super::crew::Crew;
 use super::device::Device;
 use super::dispatch::{Origin, Outcome};
-use super::errno::Errno;
+use super::errno::{Errno, Result};
 use super::fs::FileSystem;
-use super::letterbox::MAX_WAITING;
-use super::workers::Threads;
 
-/// The first places of all queues, not yet known to the kernel.
+/// Places in each queue, so the most requests of callers on one CPU at once; more wait in the kernel
+/// for their turn. A place that was never used takes half a KiB of memory in the kernel.
+const DEPTH: usize = 512;
+
+/// Places kept from requests that wait for locks, for which others may have to come first.
+const RESERVE: usize = 64;
+
+/// The receptions of all queues, not yet known to the kernel.
 pub(crate) struct Prepared {
-    entries: Vec<Entry>,
-    cpus: Vec<usize>,
+    receptions: Vec<Reception>,
 }
 
-/// Makes places in all queues: `spare` for each CPU, one for those that are offline. All that may
-/// fail is tried here, since the kernel does not serve at all once it waits for rings.
+/// The places of a queue that no worker has.
+struct Reception {
+    cpu: usize,
+    ring: Ring,
+    places: Vec<Place>,
+}
+
+/// Makes all places. All that may fail is tried here, since the kernel does not serve at all
+/// once it waits for rings.
 ///
 /// # Errors
 /// Those of `io_uring_setup(2)`, and `EINVAL` if this process is kept from a CPU.
-pub(crate) fn prepare(device: &Arc<Device>, spare: usize, max_write: u32) -> io::Result<Prepared> {
-    let (cpus, online) = (cpus::possible()?, cpus::online()?);
+pub(crate) fn prepare(device: &Arc<Device>, max_write: u32) -> io::Result<Prepared> {
+    let online = cpus::online()?;
     let pinned = std::thread::scope(|scope| {
         scope.spawn(|| online.iter().try_for_each(|&cpu| cpus::pin(cpu))).join()
     });
     pinned.unwrap_or_else(|_| Err(Errno::EIO.into()))?;
-    let mut entries = Vec::new();
-    for (queue, cpu) in cpus.iter().enumerate() {
-        for _ in 0..if online.contains(cpu) { spare } else { 1 } {
-            entries.push(Entry::new(device.clone(), queue as u16, max_write as usize)?);
-        }
-    }
-    Ok(Prepared { entries, cpus })
+    let reception = |(queue, cpu)| {
+        let places = Place::many(DEPTH, max_write as usize)?;
+        Ok(Reception { cpu, ring: Ring::new(device.clone(), queue as u16, DEPTH)?, places })
+    };
+    let receptions = cpus::possible()?.into_iter().enumerate().map(reception);
+    Ok(Prepared { receptions: receptions.collect::<io::Result<_>>()? })
 }
 
 impl Prepared {
-    /// Most workers there may be: those to start with, or `threads.max` if that is more, and those
-    /// that wait for deferred replies.
-    pub(crate) fn max_workers(&self, threads: Threads) -> usize {
-        self.entries.len().max(threads.max) + MAX_WAITING
+    /// Number of queues.
+    pub(crate) fn queues(&self) -> usize {
+        self.receptions.len()
+    }
+
+    /// Most threads there may be.
+    pub(crate) fn max_threads(&self) -> usize {
+        self.queues() * (DEPTH + 1)
+    }
+
+    /// Most requests of a queue that may wait for deferred replies at once.
+    pub(crate) fn max_deferred(&self) -> usize {
+        DEPTH - RESERVE
     }
 }
 
-/// A queue of the kernel.
-struct Queue {
-    cpu: usize,
-    /// Workers waiting for a request, or about to.
-    idle: AtomicUsize,
-}
-
-/// The workers of a session that have places in queues.
-pub(crate) struct Rings<F> {
+/// The threads of one queue.
+struct Queue<F> {
     crew: Arc<Crew<F>>,
-    queues: Vec<Queue>,
+    cpu: usize,
+    number: usize,
 }
 
-impl<F: FileSystem> Rings<F> {
-    /// Starts the first workers.
-    ///
-    /// # Errors
-    /// Those of starting threads. The kernel waits for ever then: the mount must be ended.
-    pub(crate) fn start(crew: Arc<Crew<F>>, prepared: Prepared) -> io::Result<()> {
-        let queue = |&cpu: &usize| Queue { cpu, idle: AtomicUsize::new(0) };
-        let queues = prepared.cpus.iter().map(queue).collect();
-        let rings = Arc::new(Rings { crew, queues });
-        prepared.entries.into_iter().try_for_each(|entry| rings.employ(entry.queue(), Some(entry)))
+/// Starts the receptions.
+///
+/// # Errors
+/// Those of starting threads. The kernel waits for ever then: the mount must be ended.
+pub(crate) fn start<F: FileSystem>(crew: &Arc<Crew<F>>, prepared: Prepared) -> io::Result<()> {
+    for (number, reception) in prepared.receptions.into_iter().enumerate() {
+        let queue = Arc::new(Queue { crew: crew.clone(), cpu: reception.cpu, number });
+        let name = format!("weft-reception{number}");
+        queue.clone().employ(name, move |_| queue.receive(reception))?;
     }
+    Ok(())
+}
 
-    /// Starts one more worker unless there are as many as there may be. Without an `entry` it makes
-    /// its own, and prods the queue.
-    fn employ(self: &Arc<Self>, queue: usize, entry: Option<Entry>) -> io::Result<()> {
-        let Some(number) = self.crew.join() else { return Ok(()) };
-        let rings = self.clone();
-        // Counted from now on, lest the next request starts yet another.
-        self.queues[queue].idle.fetch_add(1, Relaxed);
-        let thread = std::thread::Builder::new().name(format!("weft-ring{queue}-{number}"));
-        let employed = thread.spawn(move || {
-            let ended = rings.work(number, queue, entry);
-            rings.queues[queue].idle.fetch_sub(1, Relaxed);
-            rings.explain(queue, &ended);
-            rings.crew.leave(number);
+impl<F: FileSystem> Queue<F> {
+    /// Starts a thread on the queue's CPU. It is given its number in the crew.
+    fn employ(
+        self: Arc<Self>,
+        name: String,
+        work: impl FnOnce(usize) -> io::Result<()> + Send + 'static,
+    ) -> io::Result<()> {
+        let number = self.crew.join().ok_or(Errno::EAGAIN)?;
+        let queue = self.clone();
+        let employed = std::thread::Builder::new().name(name).spawn(move || {
+            // Those of CPUs that are offline stay where they are.
+            let _ = cpus::pin(queue.cpu);
+            queue.explain(work(number));
+            queue.crew.leave(number);
         });
-        employed.map(drop).inspect_err(|_| {
-            self.queues[queue].idle.fetch_sub(1, Relaxed);
-            self.crew.decline(number);
-        })
+        employed.map(drop).inspect_err(|_| self.crew.decline(number))
     }
 
-    /// Life of a worker, counted as idle when it begins and when it ends.
-    fn work(self: &Arc<Self>, number: usize, at: usize, entry: Option<Entry>) -> io::Result<()> {
-        let queue = &self.queues[at];
-        // Those of CPUs that are offline stay where they are.
-        let _ = cpus::pin(queue.cpu);
-        let is_late = entry.is_none();
-        let max_write = self.crew.server.terms.max_write as usize;
-        let made =
-            entry.map_or_else(|| Entry::new(self.crew.device.clone(), at as u16, max_write), Ok);
-        let mut entry = made?;
-        entry.register()?;
-        if is_late {
-            self.prod();
-        }
-        let mut is_pulled = false;
-        loop {
-            entry.receive()?;
-            let is_last = queue.idle.fetch_sub(1, Relaxed) == 1;
-            if is_last && let Err(error) = self.employ(at, None) {
-                tracing::warn!(%error, "cannot start another FUSE worker");
-            }
-            let was_prodded = self.serve(number, &mut entry, is_pulled && !is_last);
-            queue.idle.fetch_add(1, Relaxed);
-            is_pulled = was_prodded? && {
-                entry.submit()?;
-                entry.has_arrived()
-            };
-        }
-    }
-
-    /// Serves the request in `entry`, prodding the queue first if `prod` says so and the request is
-    /// not a prod itself. Whether it was one. The reply is handed over with the next call, unless the
-    /// file system waits for that.
-    fn serve(&self, number: usize, entry: &mut Entry, prod: bool) -> io::Result<bool> {
-        let (bytes, out) = match entry.request() {
-            Ok(request) => request,
-            Err(errno) => return entry.answer(Err(errno)).map(|()| false),
-        };
-        let crew = &*self.crew;
-        let origin = Origin::Ring(&crew.letterboxes);
-        let is_prod = super::message::opcode(bytes) == Some(op::NOTIFY_REPLY);
-        if prod && !is_prod {
-            self.prod();
-        }
-        let Some((header, outcome)) = crew.serve(number, origin, bytes, out) else {
-            return entry.answer(Err(Errno::EINVAL)).map(|()| false);
-        };
-        let result = match outcome {
-            Outcome::Reply(length) => Ok(length),
-            Outcome::Error(errno) => Err(errno),
-            Outcome::Silent => Ok(0),
-            Outcome::Deferred => match crew.letterboxes.wait(header.unique) {
-                Some(reply) => reply.map(|()| 0),
-                None => return Err(Errno::ENOTCONN.into()),
-            },
-        };
-        entry.answer(result)?;
-        if crew.server.fs.awaits_reply() {
-            entry.submit()?;
-        }
-        crew.replied(number);
-        Ok(is_prod)
-    }
-
-    /// Has the kernel send a request to the queue of this CPU.
-    fn prod(&self) {
-        let nothing = RetrieveOut { nodeid: abi::ROOT_ID, ..RetrieveOut::default() };
-        if let Err(error) = self.crew.device.notify(notify::RETRIEVE, &[nothing.as_bytes()]) {
-            tracing::debug!(%error, "queue not prodded");
-        }
-    }
-
-    /// Says why a worker has ended, unless the mount has.
-    fn explain(&self, queue: usize, ended: &io::Result<()>) {
+    /// Says why a thread has ended, unless the mount has.
+    fn explain(&self, ended: io::Result<()>) {
         let Err(error) = ended else { return };
         let usual = [libc::ENOTCONN, libc::ECONNABORTED, libc::ENODEV];
         if !error.raw_os_error().is_some_and(|code| usual.contains(&code)) {
-            tracing::warn!(queue, %error, "FUSE ring worker ended");
+            tracing::warn!(queue = self.number, %error, "FUSE ring ended");
         }
+    }
+
+    /// Life of the reception: until workers have all places, or the mount has ended.
+    fn receive(self: Arc<Self>, reception: Reception) -> io::Result<()> {
+        let Reception { mut ring, mut places, .. } = reception;
+        ring.enable()?;
+        ring.register(&mut places)?;
+        let mut places: Vec<Option<Place>> = places.into_iter().map(Some).collect();
+        let (mut left, mut ended) = (places.len(), Ok(()));
+        while left > 0 {
+            let (number, result) = ring.receive()?;
+            let Some(mut place) = places[number].take() else { continue };
+            left -= 1;
+            if result.is_err() {
+                place.is_known = false;
+                ended = result;
+                continue;
+            }
+            if let Err((mut place, error)) = self.clone().hand_over(place) {
+                tracing::warn!(%error, "cannot start another FUSE worker; a request fails");
+                let _ = place.request();
+                place.answer(Err(Errno::ENOMEM));
+                ring.answer(&place, number)?;
+                places[number] = Some(place);
+                left += 1;
+            }
+        }
+        ended
+    }
+
+    /// Gives a place with a request to a new worker. If there can be none, it is answered with the
+    /// reason.
+    fn hand_over(self: Arc<Self>, place: Place) -> std::result::Result<(), (Place, io::Error)> {
+        let ring = match Ring::new(self.crew.device.clone(), self.number as u16, 1) {
+            Ok(ring) => ring,
+            Err(error) => return Err((place, error)),
+        };
+        // In a slot, lest the place is lost with the thread that cannot be started.
+        let slot = Arc::new(parking_lot::Mutex::new(Some(place)));
+        let (taken, queue) = (slot.clone(), self.clone());
+        let work = move |number| match taken.lock().take() {
+            Some(place) => queue.work(number, ring, place),
+            None => Ok(()),
+        };
+        let name = format!("weft-ring{}", self.number);
+        self.employ(name, work).map_err(|error| {
+            let place = slot.lock().take().expect("only a thread that was started takes it");
+            (place, error)
+        })
+    }
+
+    /// Life of a worker, from the request that it was made for.
+    fn work(&self, number: usize, mut ring: Ring, mut place: Place) -> io::Result<()> {
+        ring.enable()?;
+        loop {
+            self.serve(number, &mut ring, &mut place)?;
+            let (_, result) = ring.receive()?;
+            place.is_known = result.is_ok();
+            result?;
+        }
+    }
+
+    /// Serves the request in `place`. The reply is handed over by what comes next, unless the file
+    /// system waits for that.
+    fn serve(&self, number: usize, ring: &mut Ring, place: &mut Place) -> io::Result<()> {
+        let crew = &*self.crew;
+        let result = match place.request() {
+            Ok((bytes, out)) => self.result(number, bytes, out)?,
+            Err(errno) => Err(errno),
+        };
+        place.answer(result);
+        ring.answer(place, 0)?;
+        if crew.server.fs.awaits_reply() {
+            ring.submit()?;
+        }
+        crew.replied(number);
+        Ok(())
+    }
+
+    /// The length of the reply to a request, or its error.
+    ///
+    /// # Errors
+    /// `ENOTCONN` if nobody is there to be answered any more.
+    fn result(&self, number: usize, bytes: &[u8], out: &mut [u8]) -> io::Result<Result<usize>> {
+        let letterboxes = &self.crew.letterboxes[self.number];
+        let served = self.crew.serve(number, Origin::Ring(letterboxes), bytes, out);
+        let Some((header, outcome)) = served else { return Ok(Err(Errno::EINVAL)) };
+        Ok(match outcome {
+            Outcome::Reply(length) => Ok(length),
+            Outcome::Error(errno) => Err(errno),
+            Outcome::Silent => Ok(0),
+            Outcome::Deferred => match letterboxes.wait(header.unique) {
+                Some(reply) => reply.map(|()| 0),
+                None => return Err(Errno::ENOTCONN.into()),
+            },
+        })
     }
 }

@@ -14,11 +14,12 @@ use super::dispatch::Server;
 use super::errno::Errno;
 use super::fs::FileSystem;
 use super::interrupt::Interrupts;
+use super::letterbox::Letterboxes;
 use super::message::Message;
 use super::mount::{Mount, MountOptions};
 use super::negotiate::{Features, Offer, Terms};
 use super::notify::Notifier;
-use super::rings::{self, Prepared, Rings};
+use super::rings::{self, Prepared};
 use super::transport::Transport;
 use super::workers::{Threads, Workers};
 
@@ -107,12 +108,16 @@ impl Session {
     ) -> io::Result<Session> {
         // With rings the device has interrupts and what needs no answer only, unless they fail.
         let readers = Threads { spare: if rings.is_some() { 1 } else { threads.spare }, ..threads };
-        let max = threads.max + rings.as_ref().map_or(0, |rings| rings.max_workers(threads));
+        let max = threads.max + rings.as_ref().map_or(0, Prepared::max_threads);
+        let letterboxes = |rings: &Prepared| {
+            (0..rings.queues()).map(|_| Letterboxes::new(rings.max_deferred())).collect()
+        };
+        let letterboxes = rings.as_ref().map(letterboxes).unwrap_or_default();
         let server = Server { fs, terms, interrupts: Interrupts::new(max, rings.is_some()) };
-        let crew = Crew::new(server, device.clone(), max);
+        let crew = Crew::new(server, device.clone(), max, letterboxes);
         Workers::start(crew.clone(), readers)?;
         if let Some(rings) = rings {
-            Rings::start(crew.clone(), rings)?;
+            rings::start(&crew, rings)?;
         }
         Ok(Session { device, terms, end: crew.end(), mount: None })
     }
@@ -213,7 +218,7 @@ fn settle(
     terms.settle(&offer);
     let rings = match config.transport.wants_rings(terms.features)? {
         false => None,
-        true => match rings::prepare(device, config.threads.spare, terms.max_write) {
+        true => match rings::prepare(device, terms.max_write) {
             Err(error) if config.transport == Transport::Auto => {
                 tracing::info!(%error, "io_uring cannot be used; reading /dev/fuse instead");
                 None

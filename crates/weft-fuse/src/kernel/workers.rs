@@ -18,11 +18,10 @@ use super::fs::FileSystem;
 /// idle workers are slow, since the kernel wakes them in turn: none of them stays warm.
 const PATIENCE: u32 = 500;
 
-/// How many threads serve a mount.
+/// How many threads serve a mount that reads `/dev/fuse`.
 #[derive(Clone, Copy, Debug)]
 pub struct Threads {
-    /// Workers kept waiting for requests, at least 1; also the number to start with. With rings
-    /// it is that of each CPU.
+    /// Workers kept waiting for requests, at least 1; also the number to start with.
     pub spare: usize,
     /// Most workers at once, so the most operations that can block before new ones wait.
     pub max: usize,

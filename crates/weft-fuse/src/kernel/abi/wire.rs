@@ -158,9 +158,6 @@ wire! {
     /// Argument of the ioctl that registers a backing file.
     BackingMap (16) { fd: i32, flags: u32, padding: u64 }
 
-    /// Notification: send cached data as a request `NOTIFY_REPLY`.
-    RetrieveOut (32) { notify_unique: u64, nodeid: u64, offset: u64, size: u32, padding: u32 }
-
     /// Head of an entry of a ring: both sides write the headers of requests and replies here.
     UringHeader (288) { in_out: [[u64; 8]; 2], op_in: [[u64; 8]; 2], entry: UringEntry }
     /// Part of [`UringHeader`]: what a request or reply is and how long its payload.
