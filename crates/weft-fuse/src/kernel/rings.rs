@@ -17,12 +17,15 @@
 
 mod cpus;
 mod place;
+mod placement;
 mod ring;
 
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use self::place::Place;
+use self::placement::{Placement, Side};
 use self::ring::Ring;
 use super::crew::Crew;
 use super::device::Device;
@@ -40,6 +43,7 @@ const RESERVE: usize = 64;
 /// The receptions of all queues, not yet known to the kernel.
 pub(crate) struct Prepared {
     receptions: Vec<Reception>,
+    online: Vec<usize>,
 }
 
 /// The places of a queue that no worker has.
@@ -65,7 +69,8 @@ pub(crate) fn prepare(device: &Arc<Device>, max_write: u32) -> io::Result<Prepar
         Ok(Reception { cpu, ring: Ring::new(device.clone(), queue as u16, DEPTH)?, places })
     };
     let receptions = cpus::possible()?.into_iter().enumerate().map(reception);
-    Ok(Prepared { receptions: receptions.collect::<io::Result<_>>()? })
+    let receptions = receptions.collect::<io::Result<_>>()?;
+    Ok(Prepared { receptions, online })
 }
 
 impl Prepared {
@@ -89,7 +94,10 @@ impl Prepared {
 struct Queue<F> {
     crew: Arc<Crew<F>>,
     cpu: usize,
+    online: Arc<[usize]>,
     number: usize,
+    /// Requests that workers have taken.
+    taken: AtomicU64,
 }
 
 /// Starts the receptions.
@@ -97,8 +105,15 @@ struct Queue<F> {
 /// # Errors
 /// Those of starting threads. The kernel waits for ever then: the mount must be ended.
 pub(crate) fn start<F: FileSystem>(crew: &Arc<Crew<F>>, prepared: Prepared) -> io::Result<()> {
+    let online: Arc<[usize]> = prepared.online.into();
     for (number, reception) in prepared.receptions.into_iter().enumerate() {
-        let queue = Arc::new(Queue { crew: crew.clone(), cpu: reception.cpu, number });
+        let queue = Arc::new(Queue {
+            crew: crew.clone(),
+            cpu: reception.cpu,
+            online: online.clone(),
+            number,
+            taken: AtomicU64::new(0),
+        });
         let name = format!("weft-reception{number}");
         queue.clone().employ(name, move |_| queue.receive(reception))?;
     }
@@ -184,11 +199,18 @@ impl<F: FileSystem> Queue<F> {
     /// Life of a worker, from the request that it was made for.
     fn work(&self, number: usize, mut ring: Ring, mut place: Place) -> io::Result<()> {
         ring.enable()?;
+        let mut placement = Placement::new(self.taken.fetch_add(1, Relaxed));
         loop {
             self.serve(number, &mut ring, &mut place)?;
             let (_, result) = ring.receive()?;
             place.is_known = result.is_ok();
             result?;
+            // Where a thread may not be, it is not.
+            let _ = match placement.take(self.taken.fetch_add(1, Relaxed)) {
+                Some(Side::Home) => cpus::pin(self.cpu),
+                Some(Side::Anywhere) => cpus::keep_on(&self.online),
+                None => Ok(()),
+            };
         }
     }
 

@@ -9,6 +9,7 @@ use std::time::Duration;
 use tempfile::TempDir;
 use weft_client::{Client, ClientConfig};
 use weft_fuse::door::{self, DoorConfig, Mounted};
+use weft_fuse::kernel::Transport;
 use weft_manager::{Manager, NodeAgent, Served};
 use weft_mds::{Mds, Parts};
 use weft_model::map::Space;
@@ -131,6 +132,7 @@ impl Cluster {
         let caches = config.entry_ttl.is_zero();
         let told = ClientConfig { caches, ..ClientConfig::default() };
         let client = Client::mount(told, registry, self.env.clone()).unwrap();
+        let config = DoorConfig { transport: transport(), ..config };
         let mounted = door::mount(client.clone(), path, config).unwrap();
         (client, mounted)
     }
@@ -141,6 +143,11 @@ impl Drop for Cluster {
         self.ended.store(true, Relaxed);
         self.ticker.take().map(JoinHandle::join);
     }
+}
+
+/// The transport named by `WEFT_TEST_TRANSPORT`, by default /dev/fuse.
+fn transport() -> Transport {
+    std::env::var("WEFT_TEST_TRANSPORT").map_or(Transport::Device, |name| name.parse().unwrap())
 }
 
 /// A mount, gone when dropped, whatever the test did.

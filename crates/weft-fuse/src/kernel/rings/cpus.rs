@@ -36,9 +36,17 @@ fn parse(list: &str) -> Option<Vec<usize>> {
 /// # Errors
 /// `EINVAL` if that is offline or out of bounds for this process (cpuset).
 pub(super) fn pin(cpu: usize) -> io::Result<()> {
+    keep_on(&[cpu])
+}
+
+/// Keeps the calling thread on some CPUs.
+///
+/// # Errors
+/// `EINVAL` if all are offline or out of bounds for this process (cpuset).
+pub(super) fn keep_on(cpus: &[usize]) -> io::Result<()> {
     const BITS: usize = u64::BITS as usize;
-    let mut mask = vec![0u64; cpu / BITS + 1];
-    mask[cpu / BITS] = 1 << (cpu % BITS);
+    let mut mask = vec![0u64; cpus.iter().max().map_or(1, |last| last / BITS + 1)];
+    cpus.iter().for_each(|cpu| mask[cpu / BITS] |= 1 << (cpu % BITS));
     // SAFETY: the mask is as long as is said, and only read; 0 is the calling thread.
     let result =
         unsafe { libc::sched_setaffinity(0, size_of_val(mask.as_slice()), mask.as_ptr().cast()) };
