@@ -1,6 +1,7 @@
 //! What all workers of a session share, wherever they get their requests from.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
 use zerocopy::FromBytes;
@@ -25,6 +26,13 @@ impl End {
     pub(crate) fn wait(&self) {
         let mut ended = self.ended.lock();
         self.changed.wait_while(&mut ended, |ended| !*ended);
+    }
+
+    /// Waits for the end for so long; whether it has come.
+    pub(crate) fn wait_for(&self, patience: Duration) -> bool {
+        let mut ended = self.ended.lock();
+        self.changed.wait_while_for(&mut ended, |ended| !*ended, patience);
+        *ended
     }
 
     /// Whether it has come.

@@ -37,11 +37,12 @@ pub trait FileSystem: Send + Sync + 'static {
     fn destroy(&self) {}
 
     /// Called after the reply of an operation, or its error, was handed to the kernel, on the thread that
-    /// carried it out.
+    /// carried it out. See also [`FileSystem::awaits_reply`].
     fn replied(&self) {}
 
-    /// Whether [`FileSystem::replied`] must be called soon on this thread, as opposed to when the
-    /// next request has come: handing over a reply and waiting can be one system call.
+    /// Whether the reply that this thread is about to hand over must have reached the kernel before
+    /// [`FileSystem::replied`] is called. Otherwise a ring may hand it over right afterwards,
+    /// together with waiting for the next request, which saves a system call.
     fn awaits_reply(&self) -> bool {
         true
     }

@@ -45,6 +45,15 @@ enum Wake {
     Interrupted,
 }
 
+/// A request that has been under way for some time.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Lasting {
+    pub unique: u64,
+    /// Thread id of the caller, 0 if it is not visible.
+    pub caller: u32,
+    pub is_deferred: bool,
+}
+
 /// All requests that can be interrupted.
 pub(crate) struct Interrupts {
     slots: Box<[Slot]>,
@@ -115,6 +124,26 @@ impl Interrupts {
         slot.is_some() || self.keeps_early
     }
 
+    /// Requests under way at this and at the last call, for which no interrupt has come. `before` is
+    /// what this needs to remember, empty at first.
+    pub(crate) fn lasting(&self, before: &mut Vec<u64>) -> Vec<Lasting> {
+        before.resize(self.slots.len(), 0);
+        let mut found = Vec::new();
+        for (slot, before) in self.slots.iter().zip(before) {
+            let unique = slot.current.load(Relaxed);
+            if unique != 0 && unique == *before && !slot.interrupted(unique) {
+                let is_deferred = match self.deferred.lock().get(&unique) {
+                    Some(Wake::Interrupted) => continue,
+                    wake => wake.is_some(),
+                };
+                let caller = slot.caller.load(Relaxed);
+                found.push(Lasting { unique, caller, is_deferred });
+            }
+            *before = unique;
+        }
+        found
+    }
+
     fn note_early(&self, unique: u64) {
         let mut early = self.early.lock();
         early.retain(|_, since| since.elapsed() < EARLY);
@@ -182,6 +211,24 @@ mod tests {
         interrupts.begin(1, &header(12));
         assert!(!slot.interrupted(12));
         assert!(!interrupts.interrupt(10));
+    }
+
+    #[test]
+    fn requests_that_last_are_found() {
+        let interrupts = Interrupts::new(3, true);
+        let begin = |worker, unique| {
+            interrupts.begin(worker, &InHeader { unique, pid: 7, ..InHeader::default() });
+        };
+        let mut before = Vec::new();
+        begin(0, 2);
+        begin(1, 4);
+        assert_eq!(interrupts.lasting(&mut before), []);
+        begin(0, 6);
+        let lasting = Lasting { unique: 4, caller: 7, is_deferred: false };
+        assert_eq!(interrupts.lasting(&mut before), [lasting]);
+        interrupts.interrupt(4);
+        interrupts.end(0);
+        assert_eq!(interrupts.lasting(&mut before), []);
     }
 
     #[test]

@@ -19,6 +19,7 @@ mod cpus;
 mod place;
 mod placement;
 mod ring;
+mod watch;
 
 use std::io;
 use std::sync::Arc;
@@ -59,7 +60,9 @@ struct Reception {
 /// # Errors
 /// Those of `io_uring_setup(2)`, and `EINVAL` if this process is kept from a CPU.
 pub(crate) fn prepare(device: &Arc<Device>, max_write: u32) -> io::Result<Prepared> {
-    let online = cpus::online()?;
+    let (online, possible) = (cpus::online()?, cpus::possible()?);
+    // Each worker has a ring, and each ring is an open file.
+    ring::allow_more_files(possible.len() * DEPTH);
     let pinned = std::thread::scope(|scope| {
         scope.spawn(|| online.iter().try_for_each(|&cpu| cpus::pin(cpu))).join()
     });
@@ -68,7 +71,7 @@ pub(crate) fn prepare(device: &Arc<Device>, max_write: u32) -> io::Result<Prepar
         let places = Place::many(DEPTH, max_write as usize)?;
         Ok(Reception { cpu, ring: Ring::new(device.clone(), queue as u16, DEPTH)?, places })
     };
-    let receptions = cpus::possible()?.into_iter().enumerate().map(reception);
+    let receptions = possible.into_iter().enumerate().map(reception);
     let receptions = receptions.collect::<io::Result<_>>()?;
     Ok(Prepared { receptions, online })
 }
@@ -117,7 +120,7 @@ pub(crate) fn start<F: FileSystem>(crew: &Arc<Crew<F>>, prepared: Prepared) -> i
         let name = format!("weft-reception{number}");
         queue.clone().employ(name, move |_| queue.receive(reception))?;
     }
-    Ok(())
+    watch::watch(crew)
 }
 
 impl<F: FileSystem> Queue<F> {

@@ -1,5 +1,5 @@
 //! A ring: commands about places go to the kernel, requests come back.
-#![allow(unsafe_code)] // submission of commands that refer to memory
+#![allow(unsafe_code)] // commands that refer to memory, setrlimit(2)
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
@@ -118,6 +118,18 @@ impl Ring {
                 Err(error) if !is_passing(&error) => return Err(error),
                 _ => {}
             }
+        }
+    }
+}
+
+/// Raises this process's soft limit of open files by `more`, if the hard one allows it.
+pub(super) fn allow_more_files(more: usize) {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: both have a pointer to a local of the right type.
+    unsafe {
+        if libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) == 0 {
+            limit.rlim_cur = limit.rlim_cur.saturating_add(more as u64).min(limit.rlim_max);
+            libc::setrlimit(libc::RLIMIT_NOFILE, &limit);
         }
     }
 }
