@@ -21,6 +21,7 @@ use super::letterbox::Letterboxes;
 use super::message::{Args, Message};
 use super::negotiate::Terms;
 use super::request::Request;
+use super::types::LockKind;
 
 /// What is to be sent back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -149,6 +150,8 @@ impl<F: FileSystem> Call<'_, F> {
 
     fn setlk(&mut self, wait: bool) -> Result<()> {
         let lock = self.lock()?;
+        // Unlocking asks for it too, but never waits.
+        let wait = wait && lock.kind != LockKind::Unlock;
         let way = match self.origin {
             Origin::Device(device) => Way::Device(device.clone()),
             Origin::Ring(letterboxes) => {
