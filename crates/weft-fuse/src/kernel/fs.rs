@@ -15,7 +15,8 @@ use super::types::*;
 /// request, and its return value is the reply.
 ///
 /// - Methods run at the same time on many threads; a blocked one delays no other request, since
-///   the session adds threads (up to its limit).
+///   the session adds threads (up to its limit, see [`Threads`](super::Threads) and
+///   [`Transport`](super::Transport)).
 /// - `Err(ENOSYS)` makes the kernel stop sending that operation for the life of the mount where
 ///   the operation is optional (`open`, `flush`, `access`, xattrs, locks, `statx`, ...); where it
 ///   is not, it is the caller's error. It is the default throughout unless said otherwise.

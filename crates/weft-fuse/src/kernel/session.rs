@@ -62,6 +62,9 @@ impl Session {
                 Ok(session)
             }
             Err(error) => {
+                // The kernel may wait for rings that could not be started. Either fails if it is
+                // gone already.
+                let _ = mount.abort();
                 let _ = mount.unmount(true);
                 Err(error)
             }

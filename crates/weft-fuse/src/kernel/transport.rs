@@ -8,7 +8,8 @@ use super::negotiate::Features;
 
 const PARAMETER: &str = "/sys/module/fuse/parameters/enable_uring";
 
-/// How requests get from the kernel to the workers.
+/// How requests get from the kernel to the workers. With io_uring there may be 512 workers for each
+/// CPU, whatever [`Threads`](super::Threads) says.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Transport {
     /// io_uring if the kernel offers it and this process may use it, else the device.
