@@ -145,9 +145,19 @@ impl Drop for Cluster {
     }
 }
 
-/// The transport named by `WEFT_TEST_TRANSPORT`, by default /dev/fuse.
+const PARAMETER: &str = "/sys/module/fuse/parameters/enable_uring";
+
+/// The transport named by `WEFT_TEST_TRANSPORT` if it can be had, by default /dev/fuse.
 fn transport() -> Transport {
-    std::env::var("WEFT_TEST_TRANSPORT").map_or(Transport::Device, |name| name.parse().unwrap())
+    let Ok(name) = std::env::var("WEFT_TEST_TRANSPORT") else { return Transport::Device };
+    let is_on = std::fs::read_to_string(PARAMETER).is_ok_and(|value| value.trim() == "Y");
+    match name.parse().unwrap() {
+        Transport::Rings if !is_on => {
+            eprintln!("SKIPPED with io_uring, which is switched off in {PARAMETER}: /dev/fuse");
+            Transport::Device
+        }
+        transport => transport,
+    }
 }
 
 /// A mount, gone when dropped, whatever the test did.

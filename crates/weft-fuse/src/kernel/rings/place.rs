@@ -204,7 +204,11 @@ mod tests {
         let mut place = Place::many(1, 1 << 20).unwrap().remove(0);
         arrive(&mut place, 80, b"");
         let (bytes, out) = place.request().unwrap();
-        assert!(bytes.len() == 80 && out.len() >= 1 << 20 && out.as_ptr() as usize % PAGE == 0);
+        assert!(
+            bytes.len() == 80
+                && out.len() >= 1 << 20
+                && (out.as_ptr() as usize).is_multiple_of(PAGE)
+        );
         let at = out.as_ptr();
         assert_eq!(place.memory()[PAYLOAD..].as_ptr(), at);
     }
