@@ -7,7 +7,7 @@
 pub mod config;
 mod data;
 mod directive;
-mod plan;
+pub(crate) mod plan;
 pub mod rank;
 mod table;
 
