@@ -16,23 +16,33 @@ use crate::ranks::Work;
 use crate::record::{Fsync, Record, Sample};
 use std::io;
 
-/// Runs it. `told` gets every figure as it comes.
+/// What is known before it runs.
 ///
 /// # Errors
-/// `InvalidInput` for settings that make no sense, and those of the ranks.
-pub fn run(config: &Config, setup: &Setup, told: &mut dyn FnMut(&Sample)) -> io::Result<Record> {
+/// `InvalidInput` for settings that make no sense.
+pub fn begin(config: &Config, setup: &Setup) -> io::Result<Record> {
     let config = config.checked()?;
-    let mut record = Record::begin("iozone", setup.command.clone(), serde_json::to_value(&config)?);
+    let places = config.places();
+    let paths: Vec<&str> = places.iter().map(String::as_str).collect();
+    let mut record = driver::begin(setup, "iozone", serde_json::to_value(&config)?, &paths);
     let note = match config.flush {
         true => "fsync at the end of each file, inside the time (-e)",
         false => "no fsync: written data may not be on stable storage when the time ends",
     };
     record.fsync = Fsync { included: config.flush, note: note.into() };
-    let dirs = config.places();
-    let paths: Vec<&str> = dirs.iter().map(String::as_str).collect();
-    // Noise is not judged: iozone has no repetitions.
+    Ok(record)
+}
+
+/// Runs it. `told` gets every figure as it comes.
+///
+/// # Errors
+/// As [`begin`], and those of the ranks.
+pub fn run(config: &Config, setup: &Setup, told: &mut dyn FnMut(&Sample)) -> io::Result<Record> {
+    let config = config.checked()?;
+    let record = begin(&config, setup)?;
+    // iozone has no repetitions, so there is no spread to be judged.
     let work = |_| Work::Iozone(Box::new(config.clone()));
-    driver::measure(setup, record, &paths, 1, &work, told)
+    driver::measure(setup, record, 1, &work, told)
 }
 
 #[cfg(test)]

@@ -16,22 +16,31 @@ use crate::ranks::Work;
 use crate::record::{Fsync, Record, Sample};
 use std::io;
 
-/// Runs it. `told` gets every figure as it comes.
+/// What is known before it runs.
 ///
 /// # Errors
-/// `InvalidInput` for settings that make no sense, and those of the ranks.
-pub fn run(config: &Config, setup: &Setup, told: &mut dyn FnMut(&Sample)) -> io::Result<Record> {
+/// `InvalidInput` for settings that make no sense.
+pub fn begin(config: &Config, setup: &Setup) -> io::Result<Record> {
     let config = config.checked()?;
-    let settings = serde_json::to_value(&config)?;
-    let mut record = Record::begin("mdtest", setup.command.clone(), settings);
+    let paths: Vec<&str> = config.dirs.split('@').collect();
+    let mut record = driver::begin(setup, "mdtest", serde_json::to_value(&config)?, &paths);
     record.fsync = fsync(&config);
     if config.read_bytes == 0 && config.read {
         record.notes.push("-e was not given: File read is open and close".into());
     }
-    let paths: Vec<&str> = config.dirs.split('@').collect();
+    Ok(record)
+}
+
+/// Runs it. `told` gets every figure as it comes.
+///
+/// # Errors
+/// As [`begin`], and those of the ranks.
+pub fn run(config: &Config, setup: &Setup, told: &mut dyn FnMut(&Sample)) -> io::Result<Record> {
+    let config = config.checked()?;
+    let record = begin(&config, setup)?;
     let work =
         |iterations| Work::Mdtest(Box::new(Config { range: Some(iterations), ..config.clone() }));
-    driver::measure(setup, record, &paths, config.iterations, &work, told)
+    driver::measure(setup, record, config.iterations, &work, told)
 }
 
 fn fsync(config: &Config) -> Fsync {
