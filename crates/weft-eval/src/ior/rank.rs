@@ -45,7 +45,8 @@ struct Worker<'a> {
 /// Those of the file system and of other ranks, and `InvalidData` for wrong data.
 pub fn run(member: &Member<'_>, config: &Config) -> io::Result<()> {
     let api = member.api(&config.api)?;
-    let written = vec![config.transfers(); member.comm.size() as usize];
+    let there = config.written.unwrap_or(config.transfers()).min(config.transfers());
+    let written = vec![there; member.comm.size() as usize];
     let mut worker = Worker { member, config, api, written };
     let end = Duration::from_secs(config.max_minutes * 60);
     let start = Instant::now();
