@@ -131,6 +131,24 @@ fn wrong_command_lines_and_places() {
     assert!(failed(&run("mdtest -n 5 -d /proc/no")).contains("make directory /proc/no"));
 }
 
+#[test]
+fn surveys_a_disk_and_plays_the_io500() {
+    let dir = tempfile::tempdir().unwrap();
+    let run = |line: &str| done(&bench(line, dir.path()).output().unwrap());
+    let text = run("survey --case disk --targets . --size 4 --nobjhi 2 --thrhi 2 -e");
+    assert_eq!(
+        text.lines().filter(|line| line.starts_with("ost  1 sz     4096K")).count(),
+        3,
+        "{text}"
+    );
+    let small = "[ior-easy]\nblockSize = 4m\n[ior-hard]\nsegmentCount = 9\n[mdtest-easy]\nn = 9\n[mdtest-hard]\nn = 9\n";
+    fs::write(dir.path().join("config.ini"), small).unwrap();
+    let text = run("io500 config.ini --datadir . --np 2 --stonewall 1");
+    assert_eq!(text.matches("[RESULT]").count(), 12, "{text}");
+    assert!(text.contains("[SCORE ] Bandwidth ") && text.contains("not a submission"), "{text}");
+    assert_eq!(files(dir.path()), 1);
+}
+
 /// Ends the process at the end of the test.
 struct Ended(Child);
 

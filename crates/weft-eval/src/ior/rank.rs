@@ -30,6 +30,12 @@ enum Access {
     Check,
 }
 
+/// Where data comes from and goes to.
+struct Memory {
+    pattern: Pattern,
+    buffer: Buffer,
+}
+
 /// A rank at work.
 struct Worker<'a> {
     member: &'a Member<'a>,
@@ -148,6 +154,7 @@ impl Worker<'_> {
         {
             self.api.mkdir_all(dir)?;
         }
+        let mut memory = self.memory(access, part);
         comm.barrier()?;
         let meter = self.member.meter();
         let start = Instant::now();
@@ -161,7 +168,7 @@ impl Worker<'_> {
         }
         timing.transfer[0] = now();
         (timing.operations, timing.stonewall) =
-            self.transfer(access, part, &path, file.as_mut())?;
+            self.transfer(access, part, &path, file.as_mut(), &mut memory)?;
         timing.transfer[1] = now();
         if config.barriers {
             comm.barrier()?;
@@ -189,6 +196,16 @@ impl Worker<'_> {
         }
     }
 
+    /// What a phase needs, so that making it is not in its time.
+    fn memory(&self, access: Access, part: Part) -> Memory {
+        let config = self.config;
+        let (file, length) = (if config.file_per_rank { part.owner } else { 0 }, config.transfer);
+        let mut buffer = Buffer::new(if access == Access::Write { 0 } else { length as usize });
+        // Touched once, so that the kernel has given it.
+        buffer.fill(1);
+        Memory { pattern: Pattern::new(config.signature, file, length as usize), buffer }
+    }
+
     /// Moves the data of a part, up to the stonewall. Tells how many transfers it has made.
     fn transfer(
         &self,
@@ -196,12 +213,10 @@ impl Worker<'_> {
         part: Part,
         path: &str,
         file: &mut dyn File,
+        memory: &mut Memory,
     ) -> io::Result<(u64, Option<(u64, f64)>)> {
         let config = self.config;
-        let number = if config.file_per_rank { part.owner } else { 0 };
-        let mut pattern = Pattern::new(config.signature, number, config.transfer as usize);
-        let mut buffer =
-            Buffer::new(if access == Access::Write { 0 } else { config.transfer as usize });
+        let Memory { pattern, buffer } = memory;
         let start = Instant::now();
         let wall = Duration::from_secs(config.stonewall);
         let (mut end, mut stonewall) = (config.transfers(), None);
@@ -222,14 +237,14 @@ impl Worker<'_> {
             let offset = config.offset(part, done);
             match access {
                 Access::Write => file.write_at(pattern.at(offset), offset),
-                Access::Read | Access::Check => file.read_at(&mut buffer, offset),
+                Access::Read | Access::Check => file.read_at(buffer, offset),
             }
             .map_err(|error| at(path, offset, &error))?;
             if access == Access::Write && config.fsync_each {
                 file.sync().map_err(|error| at(path, offset, &error))?;
             }
             if access == Access::Check
-                && let Some(byte) = pattern.wrong(&buffer, offset)
+                && let Some(byte) = pattern.wrong(buffer, offset)
             {
                 return Err(wrong(path, offset + byte as u64));
             }
@@ -253,7 +268,8 @@ impl Worker<'_> {
         self.member.comm.barrier()?;
         let path = self.config.path(part, iteration);
         let mut file = self.open(&path, part, false)?;
-        self.transfer(Access::Check, part, &path, file.as_mut())?;
+        let mut memory = self.memory(Access::Check, part);
+        self.transfer(Access::Check, part, &path, file.as_mut(), &mut memory)?;
         file.close()
     }
 

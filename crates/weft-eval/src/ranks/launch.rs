@@ -8,7 +8,7 @@ use crate::record::Machine;
 use parking_lot::Mutex;
 use std::ffi::OsString;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -143,7 +143,7 @@ impl Launch {
 ///
 /// # Errors
 /// When the program cannot be started.
-pub fn process(program: &PathBuf, arguments: &[OsString], link: Link) -> io::Result<Child> {
+pub fn process(program: &Path, arguments: &[OsString], link: Link) -> io::Result<Child> {
     let mut command = Command::new(program);
     command.args(arguments).stdin(Stdio::from(link.into_socket())).stdout(Stdio::null());
     let failed = |error| io::Error::other(format!("cannot start {}: {error}", program.display()));
