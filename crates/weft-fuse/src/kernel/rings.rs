@@ -13,7 +13,7 @@
 //!
 //! Workers stay on the CPU of their queue, so that a request is served where its caller sleeps.
 //! The kernel has no command to take a place back, so they stay until the end of the mount.
-//! Design: `docs/design/0005-fuse-transport.md`.
+//! Design: `docs/design/0006-fuse-transport.md`.
 
 mod cpus;
 mod place;
