@@ -2,6 +2,7 @@
 
 use super::Which;
 use super::home::{ALL, Home};
+use super::shape::Shape;
 use crate::cli::Global;
 use crate::cluster::Device;
 use crate::commands::{mount, server};
@@ -38,6 +39,8 @@ pub struct Up {
     /// A process for each server and for the mount, speaking TCP, instead of one for all.
     #[arg(long)]
     processes: bool,
+    #[command(flatten)]
+    shape: Shape,
     /// Stay in the foreground, with the log on standard error.
     #[arg(long, conflicts_with = "processes")]
     pub foreground: bool,
@@ -53,7 +56,7 @@ impl Up {
             let why = "a namespace has one MDT so far; several come in a later version";
             return Err(Usage(format!("--mdts {}: {why}", self.mdts)).into());
         }
-        let mut home = Home::make(&self.which.dir()?, self.osts, self.mount.clone())?;
+        let mut home = Home::make(&self.which.dir()?, self.osts, self.mount.clone(), &self.shape)?;
         let running: Vec<String> =
             read_state_files(&home.run_dir())?.into_iter().map(|state| state.name).collect();
         let mounted = mounts::recorded()?.iter().any(|record| record.is_at(home.mountpoint()));
