@@ -10,10 +10,6 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// Time that a device which was waited for too long may make up for, so that waits which end late do
-/// not make it slower.
-const SLACK: Duration = Duration::from_millis(10);
-
 /// Smallest bandwidth, bytes per second: a request of 4 MiB ends in time.
 const MIN_BANDWIDTH: u64 = 1 << 20;
 
@@ -117,8 +113,8 @@ impl Throttle {
 
     /// Gives it an operation that came at `now`. The time of the answer.
     pub fn answer_at(&mut self, now: Duration, bytes: u64) -> Duration {
-        self.free_at = self.free_at.max(now.saturating_sub(SLACK)) + self.speed.service_time(bytes);
-        self.free_at.max(now) + self.speed.latency
+        self.free_at = self.free_at.max(now) + self.speed.service_time(bytes);
+        self.free_at + self.speed.latency
     }
 }
 
@@ -141,7 +137,7 @@ mod tests {
                 return bytes;
             }
             ready[next] = device.answer_at(ready[next], 1 << 20);
-            bytes += 1 << 20;
+            bytes += u64::from(ready[next] <= ms(1000) + span) << 20;
         }
     }
 
