@@ -16,6 +16,7 @@
 
 pub mod contest;
 pub mod crew;
+pub mod record;
 pub mod report;
 pub mod target;
 pub mod team;
