@@ -112,6 +112,9 @@ pub struct Sample {
     pub detail: BTreeMap<String, f64>,
     /// Processor time.
     pub cpu: Cpu,
+    /// Too short to judge noise by, such as the removal of a few directories.
+    #[serde(default)]
+    pub minor: bool,
 }
 
 /// Processor time of a phase, seconds.
@@ -192,12 +195,14 @@ impl Record {
             }
         }
         self.phases = names.into_iter().map(|name| self.summary(name)).collect();
-        let spreads = self.phases.iter().filter_map(|phase| phase.rate.spread());
+        let minor = |name: &str| self.of(name).any(|sample| sample.minor);
+        let judged = self.phases.iter().filter(|phase| !minor(&phase.phase));
+        let spreads = judged.filter_map(|phase| phase.rate.spread());
         self.noise.spread = spreads.reduce(f64::max);
     }
 
     /// The figures of a phase, in the order of iterations.
-    pub fn of<'a>(&'a self, phase: &'a str) -> impl Iterator<Item = &'a Sample> {
+    pub fn of<'a>(&'a self, phase: &'a str) -> impl Iterator<Item = &'a Sample> + 'a {
         self.samples.iter().filter(move |sample| sample.phase == phase)
     }
 
