@@ -24,23 +24,46 @@ pub trait Testbed {
     fn interrupted(&self) -> bool;
 }
 
+/// Which study, and how much of it.
+#[derive(Clone, Copy)]
+pub struct Plan<'a> {
+    /// The study.
+    pub study: &'a Study,
+    /// Its size.
+    pub size: Size,
+    /// Only these parts; all when empty.
+    pub parts: &'a [String],
+}
+
 /// Runs a study, or what is left of it: after each point everything is in `file`.
 ///
 /// # Errors
 /// Sentences: a file of another study, size or setting; a file that cannot be written. Points that
 /// fail are kept as such, and tried again by the next run.
 pub fn run(
-    study: &Study,
-    size: Size,
+    plan: Plan<'_>,
     file: &Path,
     bed: &mut dyn Testbed,
     progress: &mut Progress,
 ) -> Result<Results, String> {
+    let Plan { study, size, parts } = plan;
+    let known = (study.parts)();
+    if let Some(part) = parts.iter().find(|part| known.iter().all(|known| known.name != **part)) {
+        let names: Vec<&str> = known.iter().map(|part| part.name).collect();
+        return Err(format!(
+            "study {} has no part {part:?}; there are {}",
+            study.name,
+            names.join(", ")
+        ));
+    }
     let mut results = open(study, size, file, bed.settings())?;
     results.save(file)?;
     let points = (study.points)(size);
-    let left: Vec<&Point> = points.iter().filter(|point| results.of(point).is_none()).collect();
-    progress.begin(study.name, points.len(), left.len());
+    let asked = |point: &&Point| parts.is_empty() || parts.contains(&point.part);
+    let total = points.iter().filter(asked).count();
+    let left: Vec<&Point> =
+        points.iter().filter(asked).filter(|point| results.of(point).is_none()).collect();
+    progress.begin(study.name, total, left.len());
     for point in left {
         if bed.interrupted() {
             break;
@@ -53,6 +76,7 @@ pub fn run(
         }
         progress.done(&outcome);
         results.add(outcome);
+        results.points.sort_by_key(|o| points.iter().position(|point| *point == o.point));
         results.save(file)?;
     }
     progress.end();

@@ -75,6 +75,9 @@ enum Command {
     Cluster(c::cluster::Command),
     /// Measure clusters through the client library.
     Bench(c::bench::Bench),
+    /// Evaluate a whole system: studies, plots, reports.
+    #[command(subcommand)]
+    Eval(c::eval::Command),
     /// Run the servers of this node.
     Server(c::server::Server),
     /// Check configurations of nodes.
@@ -115,6 +118,7 @@ impl Command {
             Command::Pool(command) => command.run(global),
             Command::Cluster(command) => command.run(),
             Command::Bench(command) => command.run(),
+            Command::Eval(command) => command.run(),
             Command::Server(command) => command.run(),
             Command::Config(command) => command.run(),
             Command::Completion(command) => command.run(),

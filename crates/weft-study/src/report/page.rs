@@ -62,7 +62,7 @@ pub fn not_run(study: &Study, results: &Results) -> String {
     let missing = points.iter().filter(|point| results.points.iter().all(|o| o.point != **point));
     for point in missing {
         let what = format!("{}: {}", point.part, crate::point::describe(&point.params));
-        table.row(&[what, "this run was stopped before it".into()]);
+        table.row(&[what, "this run did not get to it".into()]);
     }
     for outcome in &results.points {
         if let Some(why) = &outcome.failed {
