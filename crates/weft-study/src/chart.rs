@@ -210,7 +210,8 @@ impl Chart {
             }
         }
         let series = self.figures.iter().map(|name| name.to_string()).collect();
-        Bars { title: self.title.into(), y_label: unit, series, groups }
+        let y_label = format!("{}, {unit}", self.figures.join(" and "));
+        Bars { title: self.title.into(), y_label, series, groups }
     }
 
     fn series_of(&self, outcome: &Outcome) -> String {

@@ -16,7 +16,26 @@ pub fn ticks(max: f64) -> Vec<f64> {
     (0..=count).map(|i| i as f64 * step).collect()
 }
 
-/// A number on an axis or in a table: three digits that count, thousands set apart.
+/// The ticks as text, all with the same decimals.
+pub fn labels(ticks: &[f64]) -> Vec<String> {
+    let whole = |digits: i32| {
+        let scale = 10f64.powi(digits);
+        ticks.iter().all(|tick| ((tick * scale).round() / scale - tick).abs() < tick.abs() * 1e-9)
+    };
+    let digits = (0..6).find(|&digits| whole(digits)).unwrap_or(6) as usize;
+    ticks.iter().map(|&tick| grouped(&format!("{tick:.digits$}"))).collect()
+}
+
+/// A number above a bar, where there is little room: two digits that count.
+pub fn short(value: f64) -> String {
+    match value.abs() {
+        v if v >= 9.95 || v == 0.0 => grouped(&format!("{value:.0}")),
+        v if v >= 0.0995 => format!("{value:.1}"),
+        _ => format!("{value:.2}"),
+    }
+}
+
+/// A number in a table: three digits that count, thousands set apart.
 pub fn number(value: f64) -> String {
     if value != 0.0 && value.abs() < 0.0995 {
         return format!("{value:.3}");
@@ -26,8 +45,12 @@ pub fn number(value: f64) -> String {
         v if v >= 9.995 => 1,
         _ => 2,
     };
-    let text = format!("{value:.digits$}");
-    let (whole, rest) = text.split_once('.').unwrap_or((&text, ""));
+    grouped(&format!("{value:.digits$}"))
+}
+
+/// Thousands set apart.
+fn grouped(text: &str) -> String {
+    let (whole, rest) = text.split_once('.').unwrap_or((text, ""));
     let (sign, whole) = whole.strip_prefix('-').map_or(("", whole), |whole| ("-", whole));
     let groups: Vec<String> = whole
         .as_bytes()
@@ -53,6 +76,14 @@ mod tests {
             let ticks = ticks(max);
             assert!((3..=8).contains(&ticks.len()) && *ticks.last().unwrap() >= max, "{max}");
         }
+    }
+
+    #[test]
+    fn ticks_have_the_same_decimals() {
+        assert_eq!(labels(&[0.0, 0.5, 1.0]), ["0.0", "0.5", "1.0"]);
+        assert_eq!(labels(&[0.0, 2500.0]), ["0", "2,500"]);
+        assert_eq!(labels(&[0.0, 0.25, 0.5]), ["0.00", "0.25", "0.50"]);
+        assert_eq!([0.0, 0.021, 2.1, 432.1].map(short), ["0", "0.02", "2.1", "432"]);
     }
 
     #[test]

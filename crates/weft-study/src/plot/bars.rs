@@ -83,7 +83,7 @@ impl Bars {
             )?;
             let middle = from + width / 2 - 1;
             pen.whisker(middle, y(datum.low), y(datum.high), BLACK)?;
-            pen.text(&axis::number(datum.y), (middle, y(datum.high) - 14), 10, HPos::Center)?;
+            pen.text(&axis::short(datum.y), (middle, y(datum.high) - 14), 10, HPos::Center)?;
         }
         let fits = (slot / 6).max(4) as usize;
         for (row, line) in wrap(&group.name, fits).iter().take(4).enumerate() {

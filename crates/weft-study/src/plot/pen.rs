@@ -144,9 +144,8 @@ impl<'a> Pen<'a> {
 
     /// The frame with the y axis: ticks, grid, name.
     pub fn frame(&self, ticks: &[f64], y: impl Fn(f64) -> i32, label: &str) -> Result<(), Failure> {
-        for &tick in ticks {
+        for (&tick, text) in ticks.iter().zip(super::axis::labels(ticks)) {
             self.rule((FRAME.0, y(tick)), (FRAME.2, y(tick)), RGBColor(222, 222, 222))?;
-            let text = super::axis::number(tick);
             self.text(&text, (FRAME.0 - 6, y(tick) - 6), 12, HPos::Right)?;
         }
         self.rule((FRAME.0, FRAME.3), (FRAME.2, FRAME.3), GREY)?;

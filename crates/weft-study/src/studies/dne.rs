@@ -70,14 +70,14 @@ fn points(size: Size) -> Vec<Point> {
         for count in processes() {
             let named = params([("directory", directory.into()), ("processes", count.into())]);
             let command =
-                format!("mdtest -i 1 -n {items} -F -C -T -r{option} -d {{each/md}} -N {count}");
+                format!("mdtest -i 1 -n {items} -F -C -T -r{option} -d {{each/md}} --np {count}");
             let (cluster, work) = (plain.clone(), Work::bench(&command));
             points.push(Point { part: "metadata".into(), params: named, cluster, work });
         }
     }
     for count in processes() {
         let command = format!(
-            "mdtest -i 1 -n {} -F -C -T -E -r -u -w 4096 -e 4096 -d {{each/md}} -N {count}",
+            "mdtest -i 1 -n {} -F -C -T -E -r -u -w 4096 -e 4096 -d {{each/md}} --np {count}",
             items / 2
         );
         let (cluster, work) = (plain.clone(), Work::bench(&command));
@@ -89,7 +89,7 @@ fn points(size: Size) -> Vec<Point> {
         cluster.mdt_with_osts = together;
         let mib = mib_per_rank(size, &cluster, 4, 1) * 2;
         let ior = format!("ior -w -r -C -F -i 1 -t 1m -b {mib}m -a POSIX -o {{each/file}} -N 4");
-        let mdtest = format!("mdtest -i 1 -n {} -F -C -T -r -u -d {{each/md}} -N 4", items * 4);
+        let mdtest = format!("mdtest -i 1 -n {} -F -C -T -r -u -d {{each/md}} --np 4", items * 4);
         for (load, work) in [
             ("IOR", Work::bench(&ior)),
             ("mdtest", Work::bench(&mdtest)),

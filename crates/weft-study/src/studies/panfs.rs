@@ -101,7 +101,7 @@ fn points(size: Size) -> Vec<Point> {
     points.sort_by_key(|point| point.part == "layout-one");
     let items = size.pick(500, 5000);
     for threads in size.pick(vec![1, 4, 16], vec![1, 2, 4, 8, 16, 32, 64]) {
-        let command = format!("mdtest -i 1 -n {items} -u -d {{each/md}} -N {threads}");
+        let command = format!("mdtest -i 1 -n {items} -u -d {{each/md}} --np {threads}");
         points.push(Point {
             part: "metadata".into(),
             params: params([("threads", threads.into())]),
