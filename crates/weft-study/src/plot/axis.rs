@@ -20,7 +20,7 @@ pub fn ticks(max: f64) -> Vec<f64> {
 pub fn labels(ticks: &[f64]) -> Vec<String> {
     let whole = |digits: i32| {
         let scale = 10f64.powi(digits);
-        ticks.iter().all(|tick| ((tick * scale).round() / scale - tick).abs() < tick.abs() * 1e-9)
+        ticks.iter().all(|tick| ((tick * scale).round() / scale - tick).abs() <= tick.abs() * 1e-9)
     };
     let digits = (0..6).find(|&digits| whole(digits)).unwrap_or(6) as usize;
     ticks.iter().map(|&tick| grouped(&format!("{tick:.digits$}"))).collect()
