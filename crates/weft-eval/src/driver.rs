@@ -7,6 +7,7 @@ use crate::ranks::job::{Cluster, KernelOnly, Order, Server};
 use crate::ranks::{Doors, Launch, Work};
 use crate::record::{Caches, Place, Ranks, Record, Sample};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -63,6 +64,17 @@ pub struct Iterations {
     pub count: u32,
 }
 
+/// A record of a run that begins now: everything that is known before it.
+pub fn begin(setup: &Setup, tool: &str, settings: Value, paths: &[&str]) -> Record {
+    let mut record = Record::begin(tool, setup.command.clone(), settings);
+    let library = setup.cluster.is_some();
+    record.places = paths.iter().map(|path| place(path, library)).collect();
+    let kind = setup.launch.kind().to_string();
+    record.ranks = Ranks { count: setup.launch.count.max(1), kind, hosts: Vec::new() };
+    record.noise.threshold = setup.noise;
+    record
+}
+
 /// Runs `count` iterations of the work, and more where they lie too far apart; tells every figure as it
 /// comes, and completes the record.
 ///
@@ -71,15 +83,11 @@ pub struct Iterations {
 pub fn measure(
     setup: &Setup,
     mut record: Record,
-    paths: &[&str],
     count: u32,
     work: &dyn Fn(Iterations) -> Work,
     told: &mut dyn FnMut(&Sample),
 ) -> io::Result<Record> {
     let start = Instant::now();
-    let library = setup.cluster.is_some();
-    record.places = paths.iter().map(|path| place(path, library)).collect();
-    record.noise.threshold = setup.noise;
     let mut next = Iterations { first: 0, count };
     loop {
         let order = Order {

@@ -81,6 +81,12 @@ pub trait Api {
     /// As above.
     fn list(&self, dir: &str) -> io::Result<Vec<(String, bool)>>;
 
+    /// Brings everything to stable storage.
+    ///
+    /// # Errors
+    /// As above.
+    fn sync_all(&self) -> io::Result<()>;
+
     /// Makes a directory and all above it that are missing.
     ///
     /// # Errors

@@ -67,6 +67,11 @@ impl Api for Posix {
         };
         entries.map(entry).collect::<io::Result<_>>().map_err(named("read directory", dir))
     }
+
+    fn sync_all(&self) -> io::Result<()> {
+        rustix::fs::sync();
+        Ok(())
+    }
 }
 
 impl File for fs::File {

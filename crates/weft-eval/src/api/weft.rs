@@ -115,6 +115,10 @@ impl Api for Weft {
         let closed = self.client.closedir(&ctx, &dir);
         read.and(closed).map(|()| names).map_err(told("read directory", path))
     }
+
+    fn sync_all(&self) -> io::Result<()> {
+        self.client.sync_all(&Ctx::root()).map_err(io_error)
+    }
 }
 
 impl File for Opened<'_> {

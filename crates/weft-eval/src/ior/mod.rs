@@ -7,7 +7,7 @@
 pub mod config;
 mod data;
 mod directive;
-mod plan;
+pub(crate) mod plan;
 pub mod rank;
 mod table;
 
@@ -19,23 +19,32 @@ use crate::ranks::Work;
 use crate::record::{Fsync, Record, Sample};
 use std::io;
 
-/// Runs it. `told` gets every figure as it comes.
+/// What is known before it runs.
 ///
 /// # Errors
-/// `InvalidInput` for settings that make no sense, and those of the ranks.
-pub fn run(config: &Config, setup: &Setup, told: &mut dyn FnMut(&Sample)) -> io::Result<Record> {
+/// `InvalidInput` for settings that make no sense.
+pub fn begin(config: &Config, setup: &Setup) -> io::Result<Record> {
     let config = config.checked()?;
-    let settings = serde_json::to_value(&config)?;
-    let mut record = Record::begin("ior", setup.command.clone(), settings);
+    let paths: Vec<&str> = config.file.split('@').collect();
+    let mut record = driver::begin(setup, "ior", serde_json::to_value(&config)?, &paths);
     record.fsync = fsync(&config);
     if config.api == "MPIIO" {
         record.notes.push("MPIIO was done as POSIX: independent access by system calls".into());
     }
-    let paths: Vec<&str> = config.file.split('@').collect();
+    Ok(record)
+}
+
+/// Runs it. `told` gets every figure as it comes.
+///
+/// # Errors
+/// As [`begin`], and those of the ranks.
+pub fn run(config: &Config, setup: &Setup, told: &mut dyn FnMut(&Sample)) -> io::Result<Record> {
+    let config = config.checked()?;
+    let record = begin(&config, setup)?;
     let count = config.iterations;
     let work =
         |iterations| Work::Ior(Box::new(Config { range: Some(iterations), ..config.clone() }));
-    driver::measure(setup, record, &paths, count, &work, told)
+    driver::measure(setup, record, count, &work, told)
 }
 
 fn fsync(config: &Config) -> Fsync {

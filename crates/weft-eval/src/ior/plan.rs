@@ -71,7 +71,7 @@ impl Config {
 ///
 /// Four rounds of a Feistel network over the next even number of bits; places beyond the count are
 /// passed on until one is within.
-fn shuffled(index: u64, count: u64, seed: u64) -> u64 {
+pub fn shuffled(index: u64, count: u64, seed: u64) -> u64 {
     let half = (64 - count.max(2).saturating_sub(1).leading_zeros()).div_ceil(2);
     let mask = (1u64 << half) - 1;
     let mut place = index;

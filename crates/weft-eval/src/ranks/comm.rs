@@ -4,8 +4,9 @@ use super::link::{Kind, Link};
 use crate::record::Sample;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use std::cell::Cell;
 use std::io::{self, ErrorKind};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
@@ -16,6 +17,10 @@ pub struct Comm {
     link: Link,
     heard: mpsc::Receiver<io::Result<Vec<u8>>>,
     stopped: Arc<AtomicBool>,
+    /// Number of the exchange after which some rank came to the end of a phase first.
+    ended: Arc<AtomicU64>,
+    /// Exchanges so far.
+    round: Cell<u64>,
     patience: Duration,
 }
 
@@ -28,11 +33,12 @@ impl Comm {
     pub fn new(rank: u32, hosts: Vec<String>, link: Link, patience: Duration) -> io::Result<Comm> {
         let (tell, heard) = mpsc::sync_channel(1);
         let stopped = Arc::new(AtomicBool::new(false));
-        let (reader, flag) = (link.again()?, stopped.clone());
+        let ended = Arc::new(AtomicU64::new(0));
+        let (reader, flag, end) = (link.again()?, stopped.clone(), ended.clone());
         std::thread::Builder::new().name("rank link".into()).spawn(move || {
-            listen(&reader, &tell, &flag);
+            listen(&reader, &tell, &flag, &end);
         })?;
-        Ok(Comm { rank, hosts, link, heard, stopped, patience })
+        Ok(Comm { rank, hosts, link, heard, stopped, ended, round: Cell::new(0), patience })
     }
 
     /// Number of this one, from 0.
@@ -88,7 +94,21 @@ impl Comm {
         self.link.send(Kind::Exchange, &serde_json::to_vec(mine)?)?;
         let late = |_| io::Error::new(ErrorKind::TimedOut, "the other ranks do not come");
         let all = self.heard.recv_timeout(self.patience).map_err(late)??;
+        self.round.set(self.round.get() + 1);
         Ok(serde_json::from_slice(&all)?)
+    }
+
+    /// Tells all that this rank has come to the end of the phase that began with the last exchange.
+    ///
+    /// # Errors
+    /// Those of the link.
+    pub fn end_phase(&self) -> io::Result<()> {
+        self.link.send(Kind::First, b"")
+    }
+
+    /// Whether some rank has come to the end of the phase that began with the last exchange.
+    pub fn phase_ended(&self) -> bool {
+        self.ended.load(Ordering::Relaxed) == self.round.get()
     }
 
     /// Hands a figure to the driver.
@@ -124,10 +144,23 @@ impl Drop for Comm {
 }
 
 /// Hears the hub until it is over. An exchange is answered once, so one place for it is enough.
-fn listen(link: &Link, tell: &mpsc::SyncSender<io::Result<Vec<u8>>>, stopped: &AtomicBool) {
+fn listen(
+    link: &Link,
+    tell: &mpsc::SyncSender<io::Result<Vec<u8>>>,
+    stopped: &AtomicBool,
+    ended: &AtomicU64,
+) {
+    let mut round = 0;
     loop {
         let news = match link.receive() {
-            Ok((Kind::Exchange, bytes)) => Ok(bytes),
+            Ok((Kind::Exchange, bytes)) => {
+                round += 1;
+                Ok(bytes)
+            }
+            Ok((Kind::First, _)) => {
+                ended.store(round, Ordering::Relaxed);
+                continue;
+            }
             Ok((_, why)) => {
                 let why = String::from_utf8_lossy(&why).into_owned();
                 Err(io::Error::new(ErrorKind::ConnectionAborted, why))

@@ -88,6 +88,7 @@ impl Hub<'_> {
                     self.answer()?;
                 }
             }
+            Kind::First => self.tell(Kind::First, b""),
             Kind::Abort => return Err(named(&String::from_utf8_lossy(&bytes))),
             Kind::Job => return Err(named("it does not keep to the protocol")),
         }
@@ -100,20 +101,20 @@ impl Hub<'_> {
         for part in self.parts.iter_mut().filter_map(Option::take) {
             all.push(serde_json::from_slice(&part)?);
         }
-        let all = serde_json::to_vec(&all)?;
+        self.tell(Kind::Exchange, &serde_json::to_vec(&all)?);
+        Ok(())
+    }
+
+    fn tell(&self, kind: Kind, bytes: &[u8]) {
         for link in self.links {
             // One that cannot be told is found dead by its reader.
-            let _ = link.send(Kind::Exchange, &all);
+            let _ = link.send(kind, bytes);
         }
-        Ok(())
     }
 
     /// Tells all, and waits until they have cleaned up, which is when they close their links.
     fn stop(&mut self, why: &io::Error, heard: &mpsc::Receiver<Heard>) {
-        for link in self.links {
-            // As above.
-            let _ = link.send(Kind::Abort, why.to_string().as_bytes());
-        }
+        self.tell(Kind::Abort, why.to_string().as_bytes());
         let deadline = Instant::now() + FAREWELL;
         while !self.done.iter().all(|done| *done) {
             let left = deadline.saturating_duration_since(Instant::now());

@@ -37,12 +37,16 @@ pub enum Kind {
     Done = 5,
     /// Either way: it is over, and why.
     Abort = 6,
+    /// From a rank: it is the first that has come to the end of a phase. To a rank: one has.
+    First = 7,
 }
 
 impl Kind {
     fn of(number: u8) -> Option<Kind> {
-        use Kind::{Abort, Done, Exchange, Job, Note, Sample};
-        [Job, Exchange, Sample, Note, Done, Abort].into_iter().find(|kind| *kind as u8 == number)
+        use Kind::{Abort, Done, Exchange, First, Job, Note, Sample};
+        [Job, Exchange, Sample, Note, Done, Abort, First]
+            .into_iter()
+            .find(|kind| *kind as u8 == number)
     }
 }
 

@@ -65,7 +65,8 @@ impl Tool {
         };
         match status.success() {
             true => text(out),
-            false => Err(format!("{status}: {}", text(errors)?.trim())),
+            // The first line says what is wrong; usage follows it.
+            false => Err(text(errors)?.lines().next().map_or(status.to_string(), String::from)),
         }
     }
 }

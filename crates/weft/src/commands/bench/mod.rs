@@ -1,0 +1,48 @@
+//! `weft bench`: the benchmarks of the field, on any directory and on the client library.
+
+mod common;
+mod ior;
+mod iozone;
+mod library;
+mod mdtest;
+mod serve;
+
+use crate::cli::Global;
+use crate::outcome::Outcome;
+use clap::Subcommand;
+
+/// Benchmarks.
+#[derive(Subcommand)]
+pub enum Command {
+    /// Bandwidth of files written and read by all ranks together, as IOR.
+    Ior(ior::Ior),
+    /// Rates of making, looking at and removing files and directories, as mdtest.
+    Mdtest(mdtest::Mdtest),
+    /// Throughput of a file for each process, as iozone -t.
+    Iozone(iozone::Iozone),
+    /// Compare clusters through the client library, side by side.
+    Library(library::Library),
+    /// Let drivers on other machines run ranks here.
+    Serve(serve::Serve),
+    /// A rank over the socket that is its standard input.
+    #[command(hide = true)]
+    Rank,
+}
+
+impl Command {
+    /// Does it.
+    ///
+    /// # Errors
+    /// Those of the benchmark.
+    pub fn run(self, global: Global) -> anyhow::Result<Outcome> {
+        crate::process::raise_file_limit();
+        match self {
+            Command::Ior(command) => command.run(global),
+            Command::Mdtest(command) => command.run(global),
+            Command::Iozone(command) => command.run(global),
+            Command::Library(command) => command.run(),
+            Command::Serve(command) => command.run(),
+            Command::Rank => serve::rank(),
+        }
+    }
+}
