@@ -21,7 +21,7 @@ pub struct Serve {
     /// Where to listen.
     #[arg(long, default_value_t = format!("127.0.0.1:{}", serve::PORT), value_name = "ADDRESS")]
     listen: String,
-    /// File with the key, as `weft cluster keygen` makes one, or the cluster's.
+    /// File with the key, as `weft cluster init` and `weft cluster key` make them.
     #[arg(long, env = "WEFT_BENCH_KEY", value_name = "FILE")]
     bench_key: PathBuf,
 }
