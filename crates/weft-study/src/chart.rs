@@ -197,6 +197,7 @@ impl Chart {
     fn bars(&self, results: &Results, x: &str) -> Bars {
         let mut groups: Vec<Group> = Vec::new();
         let mut unit = String::new();
+        let mut limits: Vec<Option<f64>> = Vec::new();
         for outcome in results.part(self.part) {
             let name = outcome.point.params.get(x).map(Param::to_string).unwrap_or_default();
             let bar = |figure: &&str| {
@@ -206,12 +207,15 @@ impl Chart {
             let first = self.figures.iter().find_map(|name| outcome.figure(name));
             if let Some(first) = first {
                 unit.clone_from(&first.unit);
+                limits.push(outcome.point.cluster.limit(&unit));
                 groups.push(Group { name, bars: self.figures.iter().map(bar).collect() });
             }
         }
         let series = self.figures.iter().map(|name| name.to_string()).collect();
         let y_label = format!("{}, {unit}", self.figures.join(" and "));
-        Bars { title: self.title.into(), y_label, series, groups }
+        let limit = limits.first().copied().flatten();
+        let limit = limit.filter(|_| limits.iter().all(|other| *other == limit));
+        Bars { title: self.title.into(), y_label, series, limit, groups }
     }
 
     fn series_of(&self, outcome: &Outcome) -> String {

@@ -118,7 +118,8 @@ impl Figure {
         }
     }
 
-    /// The figures of a run of a tool.
+    /// The figures of a run of a tool, but for those of a handful of operations, which are no rates:
+    /// removing the files of IOR, making the trees of mdtest.
     pub fn of(record: &Record) -> Vec<Figure> {
         let figure = |phase: &weft_eval::record::Phase| Figure {
             name: phase.phase.clone(),
@@ -129,7 +130,10 @@ impl Figure {
             count: phase.rate.count,
             cpu: if phase.unit == "ops/s" { phase.cpu_per_1000 } else { phase.cpu_per_gib },
         };
-        record.phases.iter().map(figure).collect()
+        let counts = |phase: &&weft_eval::record::Phase| {
+            phase.phase != "remove" && !phase.phase.starts_with("Tree")
+        };
+        record.phases.iter().filter(counts).map(figure).collect()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::axis;
 use super::pen::{FRAME, Pen, wrap};
-use super::style::{hatched, shade};
+use super::style::{Style, hatched, shade};
 use super::{Datum, Failure};
 use plotters::style::BLACK;
 use plotters::style::text_anchor::HPos;
@@ -25,6 +25,8 @@ pub struct Bars {
     pub y_label: String,
     /// Names of the series.
     pub series: Vec<String>,
+    /// What the devices allow, where it is the same for all.
+    pub limit: Option<f64>,
     /// The bars.
     pub groups: Vec<Group>,
 }
@@ -45,7 +47,7 @@ impl Bars {
         let all = self.groups.iter().flat_map(|group| group.bars.iter().flatten());
         let top = all.map(|datum| datum.high.max(datum.y)).filter(|y| y.is_finite());
         // Room for the figure above the highest bar.
-        let ticks = axis::ticks(top.fold(0.0, f64::max) * 1.08);
+        let ticks = axis::ticks(top.fold(self.limit.unwrap_or(0.0), f64::max) * 1.08);
         let top = ticks.last().copied().unwrap_or(1.0);
         let height = f64::from(FRAME.3 - FRAME.1);
         let y = move |y: f64| FRAME.3 - (y.clamp(0.0, top) / top * height).round() as i32;
@@ -58,6 +60,11 @@ impl Bars {
             pen.name(name, |pen, from, to| {
                 pen.bar((from.0, from.1 - 6), (to.0, to.1 + 7), shade(number), hatched(number))
             })?;
+        }
+        if let Some(limit) = self.limit {
+            let label = format!("limit of the devices: {}", axis::number(limit));
+            pen.path(&[(FRAME.0, y(limit)), (FRAME.2, y(limit))], &Style::LIMIT)?;
+            pen.name(&label, |pen, from, to| pen.path(&[from, to], &Style::LIMIT))?;
         }
         pen.finish()
     }

@@ -34,11 +34,12 @@ impl Cluster {
     }
 }
 
-/// MiB for each rank, so that a phase takes a fixed time at the speed of the devices: a multiple of
-/// the transfer, and at least one.
+/// MiB for each rank, so that a phase takes a fixed time at the speed of the devices, and not much
+/// longer where one rank uses one device only: a multiple of the transfer, and at least one.
 pub fn mib_per_rank(size: Size, cluster: &Cluster, ranks: u32, transfer_mib: u64) -> u64 {
     let speed = cluster.ost_speed.map_or(0, |speed| speed.bandwidth >> 20);
-    let each = u64::from(cluster.osts) * speed * seconds(size) / u64::from(ranks);
+    let each = speed * seconds(size) * u64::from(cluster.osts) / u64::from(ranks);
+    let each = each.min(2 * speed * seconds(size));
     (each / transfer_mib).max(1) * transfer_mib
 }
 
@@ -49,7 +50,7 @@ mod tests {
     #[test]
     fn ranks_share_the_time() {
         let cluster = cluster(4, 1, 100, 1);
-        assert_eq!(mib_per_rank(Size::Quick, &cluster, 1, 1), 800);
+        assert_eq!(mib_per_rank(Size::Quick, &cluster, 1, 1), 400);
         assert_eq!(mib_per_rank(Size::Quick, &cluster, 8, 64), 64);
         assert_eq!(mib_per_rank(Size::Quick, &cluster, 16, 64), 64);
         assert_eq!(mib_per_rank(Size::Quick, &cluster, 3, 4), 264);
