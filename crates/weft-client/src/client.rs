@@ -177,6 +177,11 @@ impl Client {
         outcome
     }
 
+    /// The way to every target, for tools that ask one directly.
+    pub fn router(&self) -> &Router {
+        &self.router
+    }
+
     pub(crate) fn env(&self) -> &dyn Env {
         &**self.router.env()
     }

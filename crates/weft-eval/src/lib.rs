@@ -28,6 +28,7 @@ pub mod mdtest;
 pub mod ranks;
 pub mod record;
 pub mod report;
+pub mod survey;
 pub mod target;
 pub mod team;
 pub mod text;

@@ -83,7 +83,7 @@ pub fn conditions(record: &Record) -> String {
 fn noise(record: &Record) -> String {
     let noise = &record.noise;
     let Some(spread) = noise.spread else {
-        return "spread: not known, as there was one iteration (-i)".into();
+        return "spread: not known, as there was one iteration".into();
     };
     let (spread, limit) = (spread * 100.0, noise.threshold * 100.0);
     let more = match noise.repeated {

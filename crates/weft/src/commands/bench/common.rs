@@ -80,6 +80,13 @@ pub struct Wanted<'a> {
     pub path: &'a Path,
 }
 
+impl<'a> Wanted<'a> {
+    /// Threads of this process.
+    pub fn threads(api: &'a str, path: &'a Path) -> Wanted<'a> {
+        Wanted { ranks: None, threads: true, hosts: Vec::new(), api, path }
+    }
+}
+
 impl Common {
     /// Who does the work and how; none where this process was a rank of `mpirun` and has done its part.
     ///
@@ -96,9 +103,9 @@ impl Common {
         let mut cluster = None;
         let mut servers = self.named_servers()?;
         if wanted.api == "WEFT" {
-            let contact = self.cluster.contact(None)?;
-            servers.extend(servers_of(contact.key.as_deref())?);
-            cluster = Some(Cluster { managers: contact.managers, key: contact.key });
+            let found = cluster_of(self)?;
+            servers.extend(servers_of(found.key.as_deref())?);
+            cluster = Some(found);
         } else if wanted.hosts.is_empty() && self.hosts.is_empty() {
             servers.extend(servers_below(wanted.path)?);
         }
@@ -204,8 +211,20 @@ fn servers_below(path: &Path) -> anyhow::Result<Vec<Server>> {
     Ok(servers)
 }
 
+/// The cluster that the options name.
+///
+/// # Errors
+/// When there is none.
+pub fn cluster_of(common: &Common) -> anyhow::Result<Cluster> {
+    let contact = common.cluster.contact(None)?;
+    Ok(Cluster { managers: contact.managers, key: contact.key })
+}
+
 /// The servers of a development cluster, told by where its key lies.
-fn servers_of(key: Option<&Path>) -> anyhow::Result<Vec<Server>> {
+///
+/// # Errors
+/// Those of its directory.
+pub fn servers_of(key: Option<&Path>) -> anyhow::Result<Vec<Server>> {
     let Some(dir) = key.and_then(Path::parent) else { return Ok(Vec::new()) };
     let Some(home) = Home::look(dir)? else { return Ok(Vec::new()) };
     let states = read_state_files(&home.run_dir())?;

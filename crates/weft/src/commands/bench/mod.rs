@@ -3,9 +3,12 @@
 mod common;
 mod ior;
 mod iozone;
+mod layers;
 mod library;
 mod mdtest;
 mod serve;
+mod store;
+mod survey;
 
 use crate::cli::Global;
 use crate::outcome::Outcome;
@@ -20,6 +23,8 @@ pub enum Command {
     Mdtest(mdtest::Mdtest),
     /// Throughput of a file for each process, as iozone -t.
     Iozone(iozone::Iozone),
+    /// Raw speed of targets, as obdfilter-survey; and of every layer above them.
+    Survey(survey::Survey),
     /// Compare clusters through the client library, side by side.
     Library(library::Library),
     /// Let drivers on other machines run ranks here.
@@ -40,6 +45,7 @@ impl Command {
             Command::Ior(command) => command.run(global),
             Command::Mdtest(command) => command.run(global),
             Command::Iozone(command) => command.run(global),
+            Command::Survey(command) => command.run(global),
             Command::Library(command) => command.run(),
             Command::Serve(command) => command.run(),
             Command::Rank => serve::rank(),
