@@ -117,7 +117,7 @@ impl Cluster {
 #[serde(rename_all = "snake_case")]
 pub enum Work {
     /// Commands after `weft bench`, at the same time. `{each/NAME}` stands for NAME in the directory of
-    /// each client, joined with `@`.
+    /// each client, joined with `@`, and [`CLUSTER`] for the directory of the cluster.
     Bench(Vec<Vec<String>>),
     /// Servers are stopped and started again while clients work.
     Recovery {
@@ -140,6 +140,9 @@ impl Work {
         Work::Bench(vec![words(one), words(other)])
     }
 }
+
+/// What stands for the directory of the cluster.
+pub const CLUSTER: &str = "{cluster}";
 
 /// Puts the directories of the clients into a word of a command.
 pub fn fill_in(word: &str, dirs: &[String]) -> String {

@@ -122,7 +122,8 @@ impl Figure {
     /// removing the files of IOR, making the trees of mdtest.
     pub fn of(record: &Record) -> Vec<Figure> {
         let figure = |phase: &weft_eval::record::Phase| Figure {
-            name: phase.phase.clone(),
+            // A survey names its phases by the point, too, which a study has chosen itself.
+            name: phase.phase.split(" rsz ").next().unwrap_or_default().into(),
             unit: phase.unit.clone(),
             mean: phase.rate.mean,
             min: phase.rate.min,

@@ -1,6 +1,6 @@
 //! After ThinkParQ's paper on the number of targets per BeeGFS server.
 
-use super::build::{cluster, mib_per_rank, mib_per_s};
+use super::build::{cluster, mib_per_rank, mib_per_s, survey};
 use super::{Part, Study};
 use crate::chart::{Chart, Over};
 use crate::point::{Cluster, Params, Point, Work, params};
@@ -15,7 +15,7 @@ pub const STUDY: Study = Study {
         server scale with 1 to 128 processes? Does striping over several targets help when few processes work?",
     done: "One server process with 1, 2, 3 or 4 OSTs, each with a device of fixed speed; one large target stands for \
         the RAID60 of the paper and has the speed of four. Processes are dealt out to four mounts (FUSE), \
-        IOR as in the paper: -w -r -t2m -F -g. What the devices deliver is what they are set to.",
+        IOR as in the paper: -w -r -t2m -F -g. What the targets deliver alone, without clients, is asked first.",
     parts,
     points,
     charts,
@@ -28,6 +28,12 @@ pub const STUDY: Study = Study {
 
 fn parts() -> Vec<Part> {
     vec![
+        Part {
+            name: "raw",
+            title: "The targets alone",
+            text: "Eight threads on each target over its connection, without mount and striping (survey): what files on \
+                them could get.",
+        },
         Part {
             name: "targets",
             title: "Targets per server",
@@ -54,7 +60,13 @@ fn points(size: Size) -> Vec<Point> {
         ("4 targets", one_each(4, speed)),
         ("1 target of 4 times the speed", one_each(1, 4 * speed)),
     ];
-    let mut points = Vec::new();
+    let mut points: Vec<Point> = servers
+        .iter()
+        .map(|(name, cluster)| {
+            let named = params([("server", (*name).into())]);
+            survey(size, "raw", named, cluster.clone(), [8, 8])
+        })
+        .collect();
     for (name, cluster) in servers {
         for processes in processes(size) {
             let named = params([("server", name.into()), ("processes", processes.into())]);
@@ -90,7 +102,17 @@ fn charts() -> Vec<Chart> {
         ideal: false,
         beside: Vec::new(),
     };
+    let raw = Chart {
+        part: "raw",
+        title: "The targets alone",
+        over: Over::Names("server"),
+        figures: &["write", "read"],
+        series: &[],
+        ideal: false,
+        beside: Vec::new(),
+    };
     vec![
+        raw,
         chart("targets", "Targets per server", &["server"]),
         chart("numtargets", "Targets per file, 4 targets", &["numtargets"]),
     ]

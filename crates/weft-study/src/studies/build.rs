@@ -1,6 +1,6 @@
 //! What the points of several studies have in common.
 
-use crate::point::Cluster;
+use crate::point::{Cluster, Params, Point, Work};
 use crate::results::Size;
 
 /// MiB per second of one OST's device: so slow that two processors serve several of them.
@@ -32,6 +32,24 @@ impl Cluster {
         self.layout = options.split_whitespace().map(String::from).collect();
         self
     }
+}
+
+/// A point that asks the OSTs of a cluster alone, over their connections: so many objects and threads
+/// on each.
+pub fn survey(
+    size: Size,
+    part: &str,
+    params: Params,
+    cluster: Cluster,
+    [objects, threads]: [u32; 2],
+) -> Point {
+    let speed = cluster.ost_speed.map_or(0, |speed| speed.bandwidth >> 20);
+    let command = format!(
+        "survey --case network --dev {{cluster}} --size {} --nobjlo {objects} --nobjhi {objects} \
+         --thrlo {threads} --thrhi {threads}",
+        speed * seconds(size)
+    );
+    Point { part: part.into(), params, cluster, work: Work::bench(&command) }
 }
 
 /// MiB for each rank, so that a phase takes a fixed time at the speed of the devices, and not much

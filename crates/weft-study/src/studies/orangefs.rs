@@ -1,6 +1,6 @@
 //! After Clemson's evaluation of OrangeFS on DDN SFA12K: scaling with servers and clients.
 
-use super::build::{cluster, mib_per_rank, mib_per_s};
+use super::build::{cluster, mib_per_rank, mib_per_s, survey};
 use super::{Part, Study};
 use crate::chart::{Chart, Over};
 use crate::point::{Cluster, Params, Point, Work, params};
@@ -32,6 +32,11 @@ fn parts() -> Vec<Part> {
             text: "One server with one OST, records of 256 KiB, processes on one mount.",
         },
         Part {
+            name: "local",
+            title: "The target alone, 1 to 8 threads",
+            text: "The same target over its connection, without mount and striping (survey).",
+        },
+        Part {
             name: "scaling",
             title: "1, 2 and 4 servers by 1 to 8 clients",
             text: "Records of 256 KiB times the number of servers.",
@@ -55,6 +60,10 @@ fn points(size: Size) -> Vec<Point> {
             point(size, "one", params([("processes", processes.into())]), &one, processes, 256)
         })
         .collect();
+    for threads in size.pick(vec![1, 4, 8], vec![1, 2, 4, 8]) {
+        let named = params([("threads", threads.into())]);
+        points.push(survey(size, "local", named, cluster(1, 1, speed, 1), [threads, threads]));
+    }
     for servers in [1, 2, 4] {
         for clients in size.pick(vec![1, 4, 8], vec![1, 2, 4, 8]) {
             let spread = cluster(servers, 1, speed, clients).striped("-c -1 -S 256K");

@@ -1,6 +1,6 @@
 //! After the evaluation of Cray Sonexion 2000 at CSCS: the IOR matrix, the survey, recovery.
 
-use super::build::{cluster, mib_per_rank, mib_per_s};
+use super::build::{cluster, mib_per_rank, mib_per_s, survey};
 use super::{Part, Study};
 use crate::chart::{Beside, Chart, Over};
 use crate::point::{Point, Work, params};
@@ -52,8 +52,8 @@ fn parts() -> Vec<Part> {
         Part {
             name: "survey",
             title: "Survey: the targets by themselves",
-            text: "What the devices deliver on the server, without network, client library and kernel, by number of \
-                objects and threads, like obdfilter_survey.",
+            text: "What the servers deliver over their connections, without striping and kernel, by number of objects and \
+                threads on each target, like obdfilter_survey (case network). Two servers.",
         },
         Part {
             name: "recovery",
@@ -95,6 +95,12 @@ fn points(size: Size) -> Vec<Point> {
                     )),
                 });
             }
+        }
+    }
+    for objects in size.pick(vec![1, 4], vec![1, 2, 4, 8]) {
+        for threads in size.pick(vec![4, 16], vec![8, 16, 32, 64]) {
+            let named = params([("objects", objects.into()), ("threads", threads.into())]);
+            points.push(survey(size, "survey", named, cluster(4, 2, speed, 1), [objects, threads]));
         }
     }
     points.extend(recovery(speed));
@@ -141,6 +147,15 @@ fn charts() -> Vec<Chart> {
                     beside("published: Sonexion 2 units, 64M read", |f| pick(f, "read", "64M")),
                 ),
             ],
+        },
+        Chart {
+            part: "survey",
+            title: "Survey",
+            over: Over::Doubling("threads", "threads on each target"),
+            figures: &["write", "rewrite", "read"],
+            series: &["objects"],
+            ideal: false,
+            beside: Vec::new(),
         },
         Chart {
             part: "recovery",

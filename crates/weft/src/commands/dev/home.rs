@@ -59,12 +59,7 @@ impl Home {
     ///
     /// # Errors
     /// When there is less than the cluster has, and those of the disk.
-    pub fn make(
-        dir: &Path,
-        osts: Option<u16>,
-        mount: Option<PathBuf>,
-        shape: &Shape,
-    ) -> anyhow::Result<Home> {
+    pub fn make(dir: &Path, osts: Option<u16>, mount: Option<PathBuf>) -> anyhow::Result<Home> {
         files::make_dir(&dir.join("run"))?;
         files::make_dir(&dir.join("log"))?;
         let lock = Some(lock(dir)?);
@@ -89,13 +84,21 @@ impl Home {
         if let Some(mount) = mount {
             home.book.mount = mounts::resolve(&mount)?;
         }
-        home.book.shape.change(shape);
         home.store()?;
         if !home.key_file().exists() {
             keys::write(&home.key_file(), &ClusterKey::generate()?)?;
         }
         home.format_missing()?;
         Ok(home)
+    }
+
+    /// Spreads the targets over servers, and limits their speed, from the next start on.
+    ///
+    /// # Errors
+    /// Those of the disk.
+    pub fn reshape(&mut self, shape: &Shape) -> anyhow::Result<()> {
+        self.book.shape.change(shape);
+        self.store()
     }
 
     /// Opens the cluster in `dir` to look at it; none if there is none.

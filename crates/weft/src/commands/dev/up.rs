@@ -56,7 +56,8 @@ impl Up {
             let why = "a namespace has one MDT so far; several come in a later version";
             return Err(Usage(format!("--mdts {}: {why}", self.mdts)).into());
         }
-        let mut home = Home::make(&self.which.dir()?, self.osts, self.mount.clone(), &self.shape)?;
+        let mut home = Home::make(&self.which.dir()?, self.osts, self.mount.clone())?;
+        home.reshape(&self.shape)?;
         let running: Vec<String> =
             read_state_files(&home.run_dir())?.into_iter().map(|state| state.name).collect();
         let mounted = mounts::recorded()?.iter().any(|record| record.is_at(home.mountpoint()));

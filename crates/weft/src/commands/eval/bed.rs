@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use weft_eval::record::{Place, Record};
 use weft_study::engine::Testbed;
-use weft_study::point::{Point, Work, fill_in};
+use weft_study::point::{CLUSTER, Point, Work, fill_in};
 use weft_study::results::{Figure, Measured};
 
 /// Clusters, one at a time.
@@ -80,7 +80,9 @@ impl Testbed for ClusterBed {
         let tool = self.tool.clone();
         let cluster = self.cluster(point)?;
         let mut measured = match &point.work {
-            Work::Bench(commands) => bench(&tool, commands, &cluster.work_dirs())?,
+            Work::Bench(commands) => {
+                bench(&tool, commands, &cluster.work_dirs(), Some(cluster.dir()))?
+            }
             Work::Recovery { components, orderly } => {
                 recovery::measure(cluster, components, *orderly)?
             }
@@ -105,10 +107,23 @@ impl Drop for ClusterBed {
 /// Runs tools at the same time in the directories of the clients.
 ///
 /// # Errors
-/// The first tool's that fails.
-pub fn bench(tool: &Tool, commands: &[Vec<String>], dirs: &[String]) -> Result<Measured, String> {
+/// The first tool's that fails; for a command that needs a cluster where there is none.
+pub fn bench(
+    tool: &Tool,
+    commands: &[Vec<String>],
+    dirs: &[String],
+    cluster: Option<&Path>,
+) -> Result<Measured, String> {
+    if cluster.is_none() && commands.iter().flatten().any(|word| word == CLUSTER) {
+        return Err("this needs servers".into());
+    }
+    let home = cluster.map(|dir| dir.display().to_string()).unwrap_or_default();
     let command = |args: &Vec<String>| {
-        let given = args.iter().map(|word| fill_in(word, dirs));
+        let fill = |word: &String| match word.as_str() {
+            CLUSTER => home.clone(),
+            word => fill_in(word, dirs),
+        };
+        let given = args.iter().map(fill);
         words("bench").into_iter().chain(given).chain(words("--output json")).collect()
     };
     let commands: Vec<Vec<String>> = commands.iter().map(command).collect();

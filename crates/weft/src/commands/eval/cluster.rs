@@ -77,6 +77,11 @@ impl Cluster {
         self.run(command)
     }
 
+    /// Its directory.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
     /// The directory to work in, on each mount.
     pub fn work_dirs(&self) -> Vec<String> {
         self.mounts.iter().map(|mount| text(&mount.join("eval"))).collect()

@@ -46,7 +46,7 @@ impl Testbed for LocalBed {
         };
         // One directory: clients of a cluster share what they see, too.
         let dirs = vec![self.dir.display().to_string()];
-        bench(&self.tool, commands, &dirs)
+        bench(&self.tool, commands, &dirs, None)
     }
 
     fn interrupted(&self) -> bool {
