@@ -92,13 +92,14 @@ impl Chart {
         let mut lines = self.measured(results, figure, x, |found, _| Some(found.clone()));
         let outcomes: Vec<&Outcome> = results.part(self.part).collect();
         let unit = outcomes.iter().find_map(|o| o.figure(figure)).map(|f| f.unit.clone())?;
-        let first =
-            lines.iter().filter_map(|line| line.points.first()).min_by(|a, b| a.x.total_cmp(&b.x));
-        if let Some(first) = first.copied().filter(|_| self.ideal) {
+        let firsts = lines.iter().filter_map(|line| Some((*line.points.first()?, &line.label)));
+        let first = firsts.min_by(|(a, _), (b, _)| a.x.total_cmp(&b.x));
+        if let Some((first, of)) = first.filter(|_| self.ideal) {
+            let label = format!("ideal scaling of {of}");
             let xs = lines.iter().flat_map(|line| line.points.iter().map(|datum| datum.x));
             let at = |x: f64| Datum::exact(x, first.y * x / first.x);
             let points = sorted(xs.map(at).collect());
-            lines.push(Line { label: "ideal scaling".into(), kind: Kind::Ideal, points });
+            lines.push(Line { label, kind: Kind::Ideal, points });
         }
         lines.extend(self.limits(&outcomes, x, &unit));
         Some(Lines {

@@ -108,9 +108,15 @@ impl<'a> Pen<'a> {
                 let corners: Vec<Pixel> = around(&[(0, -6), (6, 0), (0, 6), (-6, 0), (0, -6)]);
                 self.area.draw(&PathElement::new(corners, open))?;
             }
-            Marker::Cross => {
-                self.area.draw(&PathElement::new(around(&[(-4, -4), (4, 4)]), open))?;
-                self.area.draw(&PathElement::new(around(&[(-4, 4), (4, -4)]), open))?;
+            Marker::Cross | Marker::Plus => {
+                let strokes = match marker {
+                    Marker::Cross => [[(-4, -4), (4, 4)], [(-4, 4), (4, -4)]],
+                    _ => [[(-6, 0), (6, 0)], [(0, -6), (0, 6)]],
+                };
+                for stroke in strokes {
+                    let stroke: Vec<Pixel> = around(&stroke);
+                    self.area.draw(&PathElement::new(stroke, open))?;
+                }
             }
         }
         Ok(())

@@ -38,9 +38,12 @@ pub enum Marker {
     Cross,
     /// Open square.
     Frame,
+    /// Two strokes, upright.
+    Plus,
 }
 
-const MARKERS: [Marker; 7] = [
+// One more than colours: the eighth series has the first colour and a marker of its own.
+const MARKERS: [Marker; 8] = [
     Marker::Disc,
     Marker::Square,
     Marker::Triangle,
@@ -48,6 +51,7 @@ const MARKERS: [Marker; 7] = [
     Marker::Ring,
     Marker::Cross,
     Marker::Frame,
+    Marker::Plus,
 ];
 
 /// How a line looks.

@@ -1,6 +1,6 @@
 //! After ThinkParQ's paper on the number of targets per BeeGFS server.
 
-use super::build::{cluster, mib_per_rank, mib_per_s, survey};
+use super::build::{cluster, mib_per_rank, mib_per_s, repeats, survey};
 use super::{Part, Study};
 use crate::chart::{Chart, Over};
 use crate::point::{Cluster, Params, Point, Work, params};
@@ -87,8 +87,10 @@ fn points(size: Size) -> Vec<Point> {
 }
 
 fn point(size: Size, part: &str, params: Params, cluster: &Cluster, processes: u32) -> Point {
+    let repeats = repeats(size);
     let mib = mib_per_rank(size, cluster, processes, 2);
-    let command = format!("ior -r -w -t 2m -F -g -b {mib}m -i 1 -o {{each/test}} -N {processes}");
+    let command =
+        format!("ior -r -w -t 2m -F -g -b {mib}m -i {repeats} -o {{each/test}} -N {processes}");
     Point { part: part.into(), params, cluster: cluster.clone(), work: Work::bench(&command) }
 }
 

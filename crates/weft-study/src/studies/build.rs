@@ -13,6 +13,11 @@ fn seconds(size: Size) -> u64 {
     size.pick(2, 10)
 }
 
+/// Repetitions of a measurement.
+pub fn repeats(size: Size) -> u32 {
+    size.pick(1, 3)
+}
+
 /// A cluster of OSTs with devices of one speed, in MiB per second, and an MDT without limit.
 pub fn cluster(osts: u16, osts_per_server: u16, mib_per_s: u64, clients: u16) -> Cluster {
     Cluster {

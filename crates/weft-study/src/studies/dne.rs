@@ -1,6 +1,6 @@
 //! After Intel's analysis of DNE I and II: metadata by servers, small files, shared servers.
 
-use super::build::{cluster, mib_per_rank, mib_per_s};
+use super::build::{cluster, mib_per_rank, mib_per_s, repeats};
 use super::{Part, Study};
 use crate::chart::{Chart, Over};
 use crate::point::{Point, Work, params};
@@ -61,6 +61,7 @@ fn parts() -> Vec<Part> {
 }
 
 fn points(size: Size) -> Vec<Point> {
+    let repeats = repeats(size);
     let speed = mib_per_s(size);
     let processes = || size.pick(vec![1, 4, 16], vec![1, 2, 4, 8, 16, 32, 64]);
     let items = size.pick(500, 10_000);
@@ -69,15 +70,16 @@ fn points(size: Size) -> Vec<Point> {
     for (directory, option) in [("own", " -u"), ("shared", "")] {
         for count in processes() {
             let named = params([("directory", directory.into()), ("processes", count.into())]);
-            let command =
-                format!("mdtest -i 1 -n {items} -F -C -T -r{option} -d {{each/md}} --np {count}");
+            let command = format!(
+                "mdtest -i {repeats} -n {items} -F -C -T -r{option} -d {{each/md}} --np {count}"
+            );
             let (cluster, work) = (plain.clone(), Work::bench(&command));
             points.push(Point { part: "metadata".into(), params: named, cluster, work });
         }
     }
     for count in processes() {
         let command = format!(
-            "mdtest -i 1 -n {} -F -C -T -E -r -u -w 4096 -e 4096 -d {{each/md}} --np {count}",
+            "mdtest -i {repeats} -n {} -F -C -T -E -r -u -w 4096 -e 4096 -d {{each/md}} --np {count}",
             items / 2
         );
         let (cluster, work) = (plain.clone(), Work::bench(&command));
@@ -88,8 +90,10 @@ fn points(size: Size) -> Vec<Point> {
         let mut cluster = cluster(2, 2, speed, 4);
         cluster.mdt_with_osts = together;
         let mib = mib_per_rank(size, &cluster, 4, 1) * 2;
-        let ior = format!("ior -w -r -C -F -i 1 -t 1m -b {mib}m -a POSIX -o {{each/file}} -N 4");
-        let mdtest = format!("mdtest -i 1 -n {} -F -C -T -r -u -d {{each/md}} --np 4", items * 4);
+        let ior =
+            format!("ior -w -r -C -F -i {repeats} -t 1m -b {mib}m -a POSIX -o {{each/file}} -N 4");
+        let mdtest =
+            format!("mdtest -i {repeats} -n {} -F -C -T -r -u -d {{each/md}} --np 4", items * 4);
         for (load, work) in [
             ("IOR", Work::bench(&ior)),
             ("mdtest", Work::bench(&mdtest)),

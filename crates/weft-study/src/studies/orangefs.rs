@@ -1,6 +1,6 @@
 //! After Clemson's evaluation of OrangeFS on DDN SFA12K: scaling with servers and clients.
 
-use super::build::{cluster, mib_per_rank, mib_per_s, survey};
+use super::build::{cluster, mib_per_rank, mib_per_s, repeats, survey};
 use super::{Part, Study};
 use crate::chart::{Chart, Over};
 use crate::point::{Cluster, Params, Point, Work, params};
@@ -97,10 +97,12 @@ fn point(
     ranks: u32,
     record_kib: u32,
 ) -> Point {
+    let repeats = repeats(size);
     let transfer_mib = u64::from(record_kib).div_ceil(1024);
     let mib = mib_per_rank(size, cluster, ranks, transfer_mib);
-    let command =
-        format!("ior -a POSIX -F -e -t {record_kib}k -b {mib}m -w -r -o {{each/file}} -N {ranks}");
+    let command = format!(
+        "ior -i {repeats} -a POSIX -F -e -t {record_kib}k -b {mib}m -w -r -o {{each/file}} -N {ranks}"
+    );
     Point { part: part.into(), params, cluster: cluster.clone(), work: Work::bench(&command) }
 }
 

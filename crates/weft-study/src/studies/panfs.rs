@@ -1,6 +1,6 @@
 //! After the evaluation of Panasas ActiveStor 12 at CSCS: throughput, metadata, layout, failures.
 
-use super::build::{cluster, mib_per_rank, mib_per_s};
+use super::build::{cluster, mib_per_rank, mib_per_s, repeats};
 use super::{Part, Study};
 use crate::chart::{Beside, Chart, Over};
 use crate::point::{Params, Point, Work, params};
@@ -83,6 +83,7 @@ const LAYOUTS: &[(&str, &str)] = &[
 
 fn points(size: Size) -> Vec<Point> {
     let mut points = Vec::new();
+    let repeats = repeats(size);
     let speed = mib_per_s(size);
     for clients in size.pick(vec![1, 2, 4], vec![1, 2, 4, 8, 16]) {
         for threads in size.pick(vec![1, 4], vec![1, 2, 4, 8, 16]) {
@@ -101,7 +102,7 @@ fn points(size: Size) -> Vec<Point> {
     points.sort_by_key(|point| point.part == "layout-one");
     let items = size.pick(500, 5000);
     for threads in size.pick(vec![1, 4, 16], vec![1, 2, 4, 8, 16, 32, 64]) {
-        let command = format!("mdtest -i 1 -n {items} -u -d {{each/md}} --np {threads}");
+        let command = format!("mdtest -i {repeats} -n {items} -u -d {{each/md}} --np {threads}");
         points.push(Point {
             part: "metadata".into(),
             params: params([("threads", threads.into())]),
@@ -121,9 +122,11 @@ fn throughput(
     ranks: u32,
 ) -> Point {
     let cluster = cluster(4, 1, mib_per_s(size), clients).striped(layout);
+    let repeats = repeats(size);
     let mib = mib_per_rank(size, &cluster, ranks, 1);
-    let command =
-        format!("ior -a POSIX -F -e -g -t 1m -b {mib}m -w -r -o {{each/file}} -N {ranks}");
+    let command = format!(
+        "ior -i {repeats} -a POSIX -F -e -g -t 1m -b {mib}m -w -r -o {{each/file}} -N {ranks}"
+    );
     Point { part: part.into(), params, cluster, work: Work::bench(&command) }
 }
 

@@ -1,6 +1,6 @@
 //! After the evaluation of Cray Sonexion 2000 at CSCS: the IOR matrix, the survey, recovery.
 
-use super::build::{cluster, mib_per_rank, mib_per_s, survey};
+use super::build::{cluster, mib_per_rank, mib_per_s, repeats, survey};
 use super::{Part, Study};
 use crate::chart::{Beside, Chart, Over};
 use crate::point::{Point, Work, params};
@@ -76,6 +76,7 @@ const COMPONENTS: &[(&str, &[&str])] = &[
 
 fn points(size: Size) -> Vec<Point> {
     let mut points = Vec::new();
+    let repeats = repeats(size);
     let speed = mib_per_s(size);
     for servers in [1, 2] {
         let cluster = cluster(2 * servers, 2, speed, 4).striped("-c 1");
@@ -91,7 +92,7 @@ fn points(size: Size) -> Vec<Point> {
                     ]),
                     cluster: cluster.clone(),
                     work: Work::bench(&format!(
-                        "ior -a POSIX -F -B -t {block}m -b {mib}m -w -r -o {{each/file}} -N {threads}"
+                        "ior -i {repeats} -a POSIX -F -B -t {block}m -b {mib}m -w -r -o {{each/file}} -N {threads}"
                     )),
                 });
             }
