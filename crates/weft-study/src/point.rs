@@ -117,7 +117,7 @@ impl Cluster {
 #[serde(rename_all = "snake_case")]
 pub enum Work {
     /// Commands after `weft bench`, at the same time. `{each/NAME}` stands for NAME in the directory of
-    /// each client, joined with `@`, and [`CLUSTER`] for the directory of the cluster.
+    /// each client, joined with `@`, `{first/NAME}` for that of the first one, and [`CLUSTER`] for the directory of the cluster.
     Bench(Vec<Vec<String>>),
     /// Servers are stopped and started again while clients work.
     Recovery {
@@ -146,10 +146,16 @@ pub const CLUSTER: &str = "{cluster}";
 
 /// Puts the directories of the clients into a word of a command.
 pub fn fill_in(word: &str, dirs: &[String]) -> String {
-    let Some((before, rest)) = word.split_once("{each/") else { return word.to_string() };
-    let Some((name, after)) = rest.split_once('}') else { return word.to_string() };
-    let each: Vec<String> = dirs.iter().map(|dir| format!("{dir}/{name}")).collect();
-    format!("{before}{}{after}", each.join("@"))
+    let inside = |dirs: &[String], name: &str| {
+        let each: Vec<String> = dirs.iter().map(|dir| format!("{dir}/{name}")).collect();
+        each.join("@")
+    };
+    let name = |start: &str| word.strip_prefix(start)?.strip_suffix('}');
+    match (name("{each/"), name("{first/")) {
+        (Some(name), _) => inside(dirs, name),
+        (_, Some(name)) => inside(&dirs[..dirs.len().min(1)], name),
+        _ => word.to_string(),
+    }
 }
 
 #[cfg(test)]
@@ -160,6 +166,7 @@ mod tests {
     fn directories_are_filled_in() {
         let dirs = ["/a".to_string(), "/b".to_string()];
         assert_eq!(fill_in("{each/f}", &dirs), "/a/f@/b/f");
+        assert_eq!(fill_in("{first/f}", &dirs), "/a/f");
         assert_eq!(fill_in("-t1m", &dirs), "-t1m");
     }
 

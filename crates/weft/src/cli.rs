@@ -75,7 +75,7 @@ enum Command {
     Cluster(c::cluster::Command),
     /// Measure file systems with the benchmarks of the field.
     #[command(subcommand)]
-    Bench(c::bench::Command),
+    Bench(Box<c::bench::Command>),
     /// Evaluate a whole system: studies, plots, reports.
     #[command(subcommand)]
     Eval(c::eval::Command),

@@ -131,6 +131,24 @@ fn wrong_command_lines_and_places() {
     assert!(failed(&run("mdtest -n 5 -d /proc/no")).contains("make directory /proc/no"));
 }
 
+#[test]
+fn surveys_a_disk_and_plays_the_io500() {
+    let dir = tempfile::tempdir().unwrap();
+    let run = |line: &str| done(&bench(line, dir.path()).output().unwrap());
+    let text = run("survey --case disk --targets . --size 4 --nobjhi 2 --thrhi 2 -e");
+    assert_eq!(
+        text.lines().filter(|line| line.starts_with("ost  1 sz     4096K")).count(),
+        3,
+        "{text}"
+    );
+    let small = "[ior-easy]\nblockSize = 4m\n[ior-hard]\nsegmentCount = 9\n[mdtest-easy]\nn = 9\n[mdtest-hard]\nn = 9\n";
+    fs::write(dir.path().join("config.ini"), small).unwrap();
+    let text = run("io500 config.ini --datadir . --np 2 --stonewall 1");
+    assert_eq!(text.matches("[RESULT]").count(), 12, "{text}");
+    assert!(text.contains("[SCORE ] Bandwidth ") && text.contains("not a submission"), "{text}");
+    assert_eq!(files(dir.path()), 1);
+}
+
 /// Ends the process at the end of the test.
 struct Ended(Child);
 
@@ -180,8 +198,10 @@ fn ranks_behind_other_addresses() {
 #[test]
 fn ranks_that_mpirun_has_started() {
     let dir = tempfile::tempdir().unwrap();
+    // A spread that is always too wide, so that the same ranks do several jobs.
+    let line = "ior -w -r -R -t 4k -b 64k -i 2 -o f --rendezvous . --noise 0 --repeats 2";
     let rank = |rank: u32| {
-        let mut command = bench("ior -w -r -R -t 4k -b 64k -o f --rendezvous .", dir.path());
+        let mut command = bench(line, dir.path());
         command.env("OMPI_COMM_WORLD_RANK", rank.to_string()).env("OMPI_COMM_WORLD_SIZE", "3");
         command.spawn().unwrap()
     };
@@ -190,6 +210,8 @@ fn ranks_that_mpirun_has_started() {
         ranks.into_iter().map(|rank| rank.wait_with_output().unwrap()).collect();
     let texts: Vec<String> = outputs.iter().map(done).collect();
     assert!(texts[0].is_empty() && texts[2].is_empty());
-    assert!(texts[1].contains("ranks: 3 mpi") && texts[1].contains("Max Read: "), "{}", texts[1]);
+    for part in ["ranks: 3 mpi", "Max Read: ", "2 iteration(s) were added"] {
+        assert!(texts[1].contains(part), "{}", texts[1]);
+    }
     assert_eq!(files(dir.path()), 0);
 }

@@ -135,6 +135,9 @@ pub struct Config {
     /// After the stonewall all ranks go on until each has done as much as the fastest had.
     #[arg(skip)]
     pub wear_out: bool,
+    /// Transfers of each rank that there are to be read, where a stonewall has left fewer than all.
+    #[arg(skip)]
+    pub written: Option<u64>,
     /// The iterations to run, where they are not all.
     #[arg(skip)]
     pub range: Option<Iterations>,

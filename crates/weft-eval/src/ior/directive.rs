@@ -33,6 +33,7 @@ impl Config {
             "intertestdelay" => self.delay = value.parse().ok()?,
             "deadlineforstonewalling" => self.stonewall = value.parse().ok()?,
             "stonewallingwearout" => self.wear_out = yes()?,
+            "stonewallingwearoutiterations" => self.written = Some(value.parse().ok()?),
             "maxtimeduration" => self.max_minutes = value.parse().ok()?,
             "outlierthreshold" => self.outlier = value.parse().ok()?,
             "taskpernodeoffset" => self.node_offset = value.parse().ok()?,

@@ -10,6 +10,7 @@ mod directive;
 pub(crate) mod plan;
 pub mod rank;
 mod table;
+mod timing;
 
 pub use config::Config;
 pub use table::{heading, render, row};

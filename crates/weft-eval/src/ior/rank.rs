@@ -3,24 +3,12 @@
 use super::Config;
 use super::data::Pattern;
 use super::plan::Part;
+use super::timing::{Timing, outliers, sample};
 use crate::api::{Api, Buffer, File, How};
 use crate::ranks::job::Member;
-use crate::record::{Cpu, Sample};
-use serde::{Deserialize, Serialize};
+use crate::record::Sample;
 use std::io::{self, ErrorKind};
 use std::time::{Duration, Instant};
-
-/// What a rank has done in a phase; times in seconds since the barrier before it.
-#[derive(Clone, Default, Serialize, Deserialize)]
-struct Timing {
-    open: [f64; 2],
-    transfer: [f64; 2],
-    close: [f64; 2],
-    operations: u64,
-    /// Operations done when the stonewall came, and the time.
-    stonewall: Option<(u64, f64)>,
-    cpu: Cpu,
-}
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Access {
@@ -28,6 +16,12 @@ enum Access {
     Read,
     /// Read and compare; timed as [`Access::Read`].
     Check,
+}
+
+/// Where data comes from and goes to.
+struct Memory {
+    pattern: Pattern,
+    buffer: Buffer,
 }
 
 /// A rank at work.
@@ -45,7 +39,8 @@ struct Worker<'a> {
 /// Those of the file system and of other ranks, and `InvalidData` for wrong data.
 pub fn run(member: &Member<'_>, config: &Config) -> io::Result<()> {
     let api = member.api(&config.api)?;
-    let written = vec![config.transfers(); member.comm.size() as usize];
+    let there = config.written.unwrap_or(config.transfers()).min(config.transfers());
+    let written = vec![there; member.comm.size() as usize];
     let mut worker = Worker { member, config, api, written };
     let end = Duration::from_secs(config.max_minutes * 60);
     let start = Instant::now();
@@ -147,6 +142,7 @@ impl Worker<'_> {
         {
             self.api.mkdir_all(dir)?;
         }
+        let mut memory = self.memory(access, part);
         comm.barrier()?;
         let meter = self.member.meter();
         let start = Instant::now();
@@ -160,7 +156,7 @@ impl Worker<'_> {
         }
         timing.transfer[0] = now();
         (timing.operations, timing.stonewall) =
-            self.transfer(access, part, &path, file.as_mut())?;
+            self.transfer(access, part, &path, file.as_mut(), &mut memory)?;
         timing.transfer[1] = now();
         if config.barriers {
             comm.barrier()?;
@@ -188,6 +184,16 @@ impl Worker<'_> {
         }
     }
 
+    /// What a phase needs, so that making it is not in its time.
+    fn memory(&self, access: Access, part: Part) -> Memory {
+        let config = self.config;
+        let (file, length) = (if config.file_per_rank { part.owner } else { 0 }, config.transfer);
+        let mut buffer = Buffer::new(if access == Access::Write { 0 } else { length as usize });
+        // Touched once, so that the kernel has given it.
+        buffer.fill(1);
+        Memory { pattern: Pattern::new(config.signature, file, length as usize), buffer }
+    }
+
     /// Moves the data of a part, up to the stonewall. Tells how many transfers it has made.
     fn transfer(
         &self,
@@ -195,12 +201,10 @@ impl Worker<'_> {
         part: Part,
         path: &str,
         file: &mut dyn File,
+        memory: &mut Memory,
     ) -> io::Result<(u64, Option<(u64, f64)>)> {
         let config = self.config;
-        let number = if config.file_per_rank { part.owner } else { 0 };
-        let mut pattern = Pattern::new(config.signature, number, config.transfer as usize);
-        let mut buffer =
-            Buffer::new(if access == Access::Write { 0 } else { config.transfer as usize });
+        let Memory { pattern, buffer } = memory;
         let start = Instant::now();
         let wall = Duration::from_secs(config.stonewall);
         let (mut end, mut stonewall) = (config.transfers(), None);
@@ -221,14 +225,14 @@ impl Worker<'_> {
             let offset = config.offset(part, done);
             match access {
                 Access::Write => file.write_at(pattern.at(offset), offset),
-                Access::Read | Access::Check => file.read_at(&mut buffer, offset),
+                Access::Read | Access::Check => file.read_at(buffer, offset),
             }
             .map_err(|error| at(path, offset, &error))?;
             if access == Access::Write && config.fsync_each {
                 file.sync().map_err(|error| at(path, offset, &error))?;
             }
             if access == Access::Check
-                && let Some(byte) = pattern.wrong(&buffer, offset)
+                && let Some(byte) = pattern.wrong(buffer, offset)
             {
                 return Err(wrong(path, offset + byte as u64));
             }
@@ -252,7 +256,8 @@ impl Worker<'_> {
         self.member.comm.barrier()?;
         let path = self.config.path(part, iteration);
         let mut file = self.open(&path, part, false)?;
-        self.transfer(Access::Check, part, &path, file.as_mut())?;
+        let mut memory = self.memory(Access::Check, part);
+        self.transfer(Access::Check, part, &path, file.as_mut(), &mut memory)?;
         file.close()
     }
 
@@ -260,58 +265,9 @@ impl Worker<'_> {
         if self.member.comm.rank() > 0 {
             return Ok(());
         }
-        let (config, phase) = (self.config, if write { "write" } else { "read" });
-        let least = |time: &dyn Fn(&Timing) -> f64| all.iter().map(time).fold(f64::MAX, f64::min);
-        let most = |time: &dyn Fn(&Timing) -> f64| all.iter().map(time).fold(0.0, f64::max);
-        let operations: u64 = all.iter().map(|timing| timing.operations).sum();
-        let bytes = operations * config.transfer;
-        let seconds = most(&|t| t.close[1]) - least(&|t| t.open[0]);
-        let moving = most(&|t| t.transfer[1]) - least(&|t| t.transfer[0]);
-        let latency = |t: &Timing| (t.transfer[1] - t.transfer[0]) / (t.operations.max(1) as f64);
-        let mut cpu = all.first().map(|timing| timing.cpu.clone()).unwrap_or_default();
-        cpu.load = all.iter().map(|timing| timing.cpu.load).sum();
-        let mut detail: std::collections::BTreeMap<String, f64> = [
-            ("iops", operations as f64 / moving),
-            ("latency", least(&latency)),
-            ("open", most(&|t| t.open[1]) - least(&|t| t.open[0])),
-            ("transfer", moving),
-            ("close", most(&|t| t.close[1]) - least(&|t| t.close[0])),
-        ]
-        .map(|(name, value)| (name.to_string(), value))
-        .into();
-        if all.iter().any(|timing| timing.stonewall.is_some()) {
-            let at_wall = |t: &Timing| t.stonewall.map_or(t.operations, |(done, _)| done);
-            let before: u64 = all.iter().map(at_wall).sum();
-            let wall = most(&|t| t.stonewall.map_or(0.0, |(_, time)| time));
-            detail.insert("stonewall".into(), wall);
-            detail.insert("stonewall_mib".into(), mib(before * config.transfer));
-        }
-        let (rate, unit) = (mib(bytes) / seconds, "MiB/s".to_string());
-        let phase = phase.to_string();
-        self.member.comm.report(&Sample {
-            phase,
-            iteration,
-            rate,
-            unit,
-            operations,
-            bytes,
-            seconds,
-            detail,
-            cpu,
-            minor: false,
-        })?;
-        self.outliers(all)
-    }
-
-    fn outliers(&self, all: &[Timing]) -> io::Result<()> {
-        let mean = all.iter().map(|t| t.close[1]).sum::<f64>() / all.len() as f64;
-        for (rank, timing) in all.iter().enumerate() {
-            let off = timing.close[1] - mean;
-            if self.config.outlier > 0 && off.abs() > self.config.outlier as f64 {
-                self.member.comm.note(&format!("rank {rank} was {off:+.2} s from the mean"))?;
-            }
-        }
-        Ok(())
+        self.member.comm.report(&sample(self.config, write, iteration, all))?;
+        let notes = outliers(self.config, all);
+        notes.iter().try_for_each(|note| self.member.comm.note(note))
     }
 
     fn report_removal(&self, iteration: u32, seconds: f64) -> io::Result<()> {
@@ -331,10 +287,6 @@ impl Worker<'_> {
             ..Sample::default()
         })
     }
-}
-
-fn mib(bytes: u64) -> f64 {
-    bytes as f64 / (1 << 20) as f64
 }
 
 fn at(path: &str, offset: u64, error: &io::Error) -> io::Error {

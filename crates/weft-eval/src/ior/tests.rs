@@ -64,7 +64,7 @@ fn the_stonewall_stops_and_wears_out() {
     assert!(record.of("read").next().unwrap().bytes <= write.bytes);
     let record = go(&format!("{line} -O stoneWallingWearOut=1"), 2).unwrap();
     let write = record.of("write").next().unwrap();
-    assert!(write.operations % 2 == 0 && write.detail["stonewall_mib"] > 0.0, "{write:?}");
+    assert!(write.operations.is_multiple_of(2) && write.detail["stonewall_mib"] > 0.0, "{write:?}");
     assert!(render(&Config::parse(line.split(' ')).unwrap(), &record).contains("Max Write: "));
 }
 

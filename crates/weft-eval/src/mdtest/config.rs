@@ -100,6 +100,9 @@ pub struct Config {
     /// Print times instead of rates.
     #[arg(short = 'Z')]
     pub print_time: bool,
+    /// Files and directories of each rank that there are, where a stonewall has left fewer than all.
+    #[arg(skip)]
+    pub made: Option<u64>,
     /// The iterations to run, where they are not all.
     #[arg(skip)]
     pub range: Option<Iterations>,

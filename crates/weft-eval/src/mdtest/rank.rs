@@ -48,7 +48,8 @@ struct Worker<'a> {
 /// Those of the file system and of other ranks, and `InvalidData` for wrong data.
 pub fn run(member: &Member<'_>, config: &Config) -> io::Result<()> {
     let api = member.api(&config.api)?;
-    let mut worker = Worker { member, config, api, iteration: 0, items: config.items };
+    let items = config.made.unwrap_or(config.items).min(config.items);
+    let mut worker = Worker { member, config, api, iteration: 0, items };
     if !config.create
         && let Some(file) = &config.status_file
     {

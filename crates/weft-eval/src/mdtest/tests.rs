@@ -50,7 +50,7 @@ fn the_stonewall_lets_all_make_as_many() {
     let status = dir.path().join("status").display().to_string();
     let base = format!("-F -n 100000000 -u -d {place}/out -x {status}");
     let made = operations(&go(&format!("{base} -C -W 1"), 2).unwrap())["File creation"];
-    assert!(made > 2 && made % 2 == 0);
+    assert!(made > 2 && made.is_multiple_of(2));
     let rest = go(&format!("{base} -T -r"), 2).unwrap();
     assert_eq!((operations(&rest)["File stat"], operations(&rest)["File removal"]), (made, made));
 }

@@ -22,6 +22,8 @@ pub struct Comm {
     /// Exchanges so far.
     round: Cell<u64>,
     patience: Duration,
+    /// The link goes on with another job.
+    kept: bool,
 }
 
 impl Comm {
@@ -38,7 +40,17 @@ impl Comm {
         std::thread::Builder::new().name("rank link".into()).spawn(move || {
             listen(&reader, &tell, &flag, &end);
         })?;
-        Ok(Comm { rank, hosts, link, heard, stopped, ended, round: Cell::new(0), patience })
+        Ok(Comm {
+            rank,
+            hosts,
+            link,
+            heard,
+            stopped,
+            ended,
+            round: Cell::new(0),
+            patience,
+            kept: false,
+        })
     }
 
     /// Number of this one, from 0.
@@ -137,9 +149,21 @@ impl Comm {
     }
 }
 
+impl Comm {
+    /// After the end: the link and the next job, if the driver has one.
+    pub fn next_job(mut self) -> Option<(Link, Vec<u8>)> {
+        let job = self.heard.recv_timeout(self.patience).ok()?.ok()?;
+        let link = self.link.again().ok()?;
+        self.kept = true;
+        Some((link, job))
+    }
+}
+
 impl Drop for Comm {
     fn drop(&mut self) {
-        self.link.shut();
+        if !self.kept {
+            self.link.shut();
+        }
     }
 }
 
@@ -160,6 +184,11 @@ fn listen(
             Ok((Kind::First, _)) => {
                 ended.store(round, Ordering::Relaxed);
                 continue;
+            }
+            Ok((Kind::Job, bytes)) => {
+                // Whoever hears it goes on with the link.
+                let _ = tell.send(Ok(bytes));
+                return;
             }
             Ok((_, why)) => {
                 let why = String::from_utf8_lossy(&why).into_owned();

@@ -5,7 +5,7 @@ use super::link::{Kind, Link};
 use crate::api::{Api, Posix, Weft};
 use crate::record::Cpu;
 use crate::usage::{self, cpu_seconds};
-use crate::{ior, iozone, mdtest};
+use crate::{ior, iozone, mdtest, trees};
 use serde::{Deserialize, Serialize};
 use std::io::{self, ErrorKind};
 use std::path::PathBuf;
@@ -27,6 +27,12 @@ pub enum Work {
     Mdtest(Box<mdtest::Config>),
     /// As `iozone` in throughput mode.
     Iozone(Box<iozone::Config>),
+    /// Makes directories.
+    Make(trees::Trees),
+    /// Looks at all files below directories.
+    Find(trees::Trees),
+    /// Removes directories with all that is in them.
+    Remove(trees::Trees),
 }
 
 /// How to reach a Weft cluster without a mount.
@@ -169,7 +175,7 @@ impl Meter<'_> {
     }
 }
 
-/// The life of a rank: gets its job, does it, and says how it went.
+/// The life of a rank: gets a job, does it, says how it went, until there are no more.
 ///
 /// # Errors
 /// Only when nobody is there to be told.
@@ -178,19 +184,28 @@ pub fn run(link: Link, doors: &dyn Doors) -> io::Result<()> {
     let (Kind::Job, bytes) = link.receive()? else {
         return Err(io::Error::new(ErrorKind::InvalidData, "a rank is told its job first"));
     };
+    let mut next = Some((link, bytes));
+    while let Some((link, bytes)) = next {
+        next = carry_out(link, &bytes, doors)?;
+    }
+    Ok(())
+}
+
+/// One job. Gives the next one.
+fn carry_out(link: Link, bytes: &[u8], doors: &dyn Doors) -> io::Result<Option<(Link, Vec<u8>)>> {
     // Only the number is looked at before it is known that the rest means what is thought.
     #[derive(Deserialize)]
     struct Version {
         version: u32,
     }
-    let Version { version } = serde_json::from_slice(&bytes)?;
+    let Version { version } = serde_json::from_slice(bytes)?;
     if version != PROTOCOL {
         let why =
             format!("protocol {version} is not {PROTOCOL}: use one version of weft everywhere");
         link.send(Kind::Abort, why.as_bytes())?;
         return Err(io::Error::other(why));
     }
-    let job: Job = serde_json::from_slice(&bytes)?;
+    let job: Job = serde_json::from_slice(bytes)?;
     if job.rank as usize >= job.hosts.len() {
         return Err(io::Error::new(ErrorKind::InvalidData, "a rank beyond the last"));
     }
@@ -202,14 +217,19 @@ pub fn run(link: Link, doors: &dyn Doors) -> io::Result<()> {
         Work::Ior(config) => ior::rank::run(&member, config),
         Work::Mdtest(config) => mdtest::rank::run(&member, config),
         Work::Iozone(config) => iozone::rank::run(&member, config),
+        Work::Make(trees) => trees::make(&member, trees),
+        Work::Find(trees) => trees::find(&member, trees),
+        Work::Remove(trees) => trees::remove(&member, trees),
     };
     member.comm.end(&result);
-    if result.is_err() {
-        match &job.order.work {
-            Work::Ior(config) => ior::rank::clean(&member, config),
-            Work::Mdtest(config) => mdtest::rank::clean(&member, config),
-            Work::Iozone(config) => iozone::rank::clean(&member, config),
-        }
+    if result.is_ok() {
+        return Ok(member.comm.next_job());
     }
-    Ok(())
+    match &job.order.work {
+        Work::Ior(config) => ior::rank::clean(&member, config),
+        Work::Mdtest(config) => mdtest::rank::clean(&member, config),
+        Work::Iozone(config) => iozone::rank::clean(&member, config),
+        Work::Make(_) | Work::Find(_) | Work::Remove(_) => {}
+    }
+    Ok(None)
 }

@@ -5,9 +5,10 @@ use super::job::{self, Doors, Job, Order, PROTOCOL};
 use super::link::{Kind, Link};
 use super::{mpi, serve};
 use crate::record::Machine;
+use parking_lot::Mutex;
 use std::ffi::OsString;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -25,8 +26,8 @@ pub enum Members {
     Processes(PathBuf, Vec<OsString>),
     /// Spread in turn over machines where `weft bench serve` listens at these addresses.
     Hosts(Vec<String>, ClusterKey),
-    /// Processes that `mpirun` has started, of which this is the first.
-    Mpi(mpi::World),
+    /// Processes that `mpirun` has started, of which this is the first. They stay for all runs.
+    Mpi(mpi::World, Arc<Mutex<Vec<(String, Link)>>>),
 }
 
 /// Who does the work.
@@ -59,7 +60,7 @@ impl Launch {
             Members::Threads => "threads",
             Members::Processes(..) => "processes",
             Members::Hosts(..) => "hosts",
-            Members::Mpi(_) => "mpi",
+            Members::Mpi(..) => "mpi",
         }
     }
 
@@ -109,12 +110,16 @@ impl Launch {
                     crew.hosts[rank] = address.clone();
                 }
             }
-            Members::Mpi(world) => {
+            Members::Mpi(world, others) => {
                 crew.links.push(self.thread(doors)?);
-                for (host, link) in world.gather(self.patience)? {
+                let mut others = others.lock();
+                if others.is_empty() {
+                    *others = world.gather(self.patience)?;
+                }
+                for (host, link) in others.iter() {
                     let rank = crew.links.len();
-                    crew.hosts[rank] = host;
-                    crew.links.push(link);
+                    crew.hosts[rank].clone_from(host);
+                    crew.links.push(link.again()?);
                 }
             }
         }
@@ -138,7 +143,7 @@ impl Launch {
 ///
 /// # Errors
 /// When the program cannot be started.
-pub fn process(program: &PathBuf, arguments: &[OsString], link: Link) -> io::Result<Child> {
+pub fn process(program: &Path, arguments: &[OsString], link: Link) -> io::Result<Child> {
     let mut command = Command::new(program);
     command.args(arguments).stdin(Stdio::from(link.into_socket())).stdout(Stdio::null());
     let failed = |error| io::Error::other(format!("cannot start {}: {error}", program.display()));

@@ -10,7 +10,7 @@ use crate::record::Machine;
 use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind, Write};
 use std::net::{TcpListener, TcpStream};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use weft_rpc::ClusterKey;
@@ -119,6 +119,11 @@ impl World {
     }
 
     fn try_join(&self) -> io::Result<Link> {
+        // Whoever wrote it can have this process run benchmarks.
+        if fs::metadata(&self.file)?.uid() != rustix::process::geteuid().as_raw() {
+            let why = "it belongs to another user; say --rendezvous DIR";
+            return Err(io::Error::new(ErrorKind::PermissionDenied, why));
+        }
         let text = fs::read_to_string(&self.file)?;
         let bad = || io::Error::new(ErrorKind::InvalidData, "not a meeting place");
         let (address, key) = text.split_once('\n').ok_or_else(bad)?;

@@ -9,7 +9,7 @@ use super::link::Link;
 use std::ffi::OsString;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream, ToSocketAddrs};
-use std::path::PathBuf;
+use std::path::Path;
 use std::process::Child;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -33,7 +33,7 @@ const MAX_CONNECTIONS: usize = 1024;
 pub fn serve(
     listener: &TcpListener,
     key: &ClusterKey,
-    program: &PathBuf,
+    program: &Path,
     arguments: &[OsString],
 ) -> io::Result<()> {
     let open = Arc::new(AtomicUsize::new(0));
@@ -44,7 +44,7 @@ pub fn serve(
             continue;
         }
         let (open, key) = (open.clone(), key.clone());
-        let (program, arguments) = (program.clone(), arguments.to_vec());
+        let (program, arguments) = (program.to_path_buf(), arguments.to_vec());
         std::thread::Builder::new().name("bench rank".into()).spawn(move || {
             let rank = accept(stream, &key).and_then(|link| process(&program, &arguments, link));
             if let Err(error) = rank.and_then(|mut child: Child| child.wait()) {

@@ -2,6 +2,7 @@
 
 use super::objects::Objects;
 use super::sweep::{self, Sweep, Target};
+use crate::ranks::job::Server;
 use crate::record::Sample;
 use std::io;
 use std::sync::Arc;
@@ -37,7 +38,7 @@ pub struct Workload {
 pub fn run(
     layers: &[Layer],
     work: &Workload,
-    before_read: &mut dyn FnMut() -> io::Result<()>,
+    servers: &[Server],
     told: &mut dyn FnMut(&Sample),
 ) -> io::Result<Vec<Sample>> {
     let mut samples = Vec::new();
@@ -55,10 +56,7 @@ pub fn run(
             };
             let targets: Vec<Target> = layer.targets.iter().map(target).collect();
             for (phase, write) in [("write", true), ("read", false)] {
-                if !write {
-                    before_read()?;
-                }
-                let mut sample = sweep::phase(&targets, &point, phase, write)?;
+                let mut sample = sweep::phase(&targets, &point, servers, phase, write)?;
                 sample.phase = format!("{}: {phase}", layer.name);
                 sample.iteration = iteration;
                 told(&sample);

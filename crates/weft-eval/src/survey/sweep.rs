@@ -1,6 +1,7 @@
 //! Objects x threads x record size.
 
 use super::objects::Objects;
+use crate::ranks::job::Server;
 use crate::record::{Cpu, Sample};
 use crate::usage;
 use std::collections::BTreeMap;
@@ -78,10 +79,12 @@ impl Sweep {
 ///
 /// # Errors
 /// The first of a target.
-pub fn run(targets: &[Target], point: &Sweep) -> io::Result<Vec<Sample>> {
+pub fn run(targets: &[Target], point: &Sweep, servers: &[Server]) -> io::Result<Vec<Sample>> {
     let phases = [("write", true), ("rewrite", true), ("read", false)];
-    let done: io::Result<Vec<Sample>> =
-        phases.into_iter().map(|(name, write)| phase(targets, point, name, write)).collect();
+    let done: io::Result<Vec<Sample>> = phases
+        .into_iter()
+        .map(|(name, write)| phase(targets, point, servers, name, write))
+        .collect();
     let removed = targets.iter().try_for_each(|target| target.objects.remove());
     done.and_then(|samples| removed.map(|()| samples))
 }
@@ -93,9 +96,11 @@ pub fn run(targets: &[Target], point: &Sweep) -> io::Result<Vec<Sample>> {
 pub(super) fn phase(
     targets: &[Target],
     point: &Sweep,
+    servers: &[Server],
     name: &str,
     write: bool,
 ) -> io::Result<Sample> {
+    let before = served(servers);
     let barrier = Barrier::new(targets.len() * point.threads as usize);
     let parts: Vec<(usize, Part)> = std::thread::scope(|scope| {
         let mut threads = Vec::new();
@@ -123,6 +128,8 @@ pub(super) fn phase(
     let seconds = ends.iter().copied().fold(0.0, f64::max);
     let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);
     let rates: Vec<f64> = ends.iter().map(|end| mib(each) / end).collect();
+    let mut used = served(servers);
+    used.iter_mut().for_each(|(name, cpu)| *cpu -= before[name]);
     let detail = [
         ("min", rates.iter().copied().fold(f64::MAX, f64::min)),
         ("max", rates.iter().copied().fold(0.0, f64::max)),
@@ -139,9 +146,18 @@ pub(super) fn phase(
         bytes,
         seconds,
         detail: detail.map(|(name, value)| (name.to_string(), value)).into(),
-        cpu: Cpu { load, servers: BTreeMap::new() },
+        cpu: Cpu { load, servers: used },
         ..Sample::default()
     })
+}
+
+/// Processor time of servers so far, by name.
+fn served(servers: &[Server]) -> BTreeMap<String, f64> {
+    let mut used = BTreeMap::new();
+    for server in servers {
+        *used.entry(server.name.clone()).or_insert(0.0) += usage::cpu_seconds(server.pid);
+    }
+    used
 }
 
 fn go(objects: &dyn Objects, point: &Sweep, thread: u32, write: bool, barrier: &Barrier) -> Part {
@@ -197,7 +213,7 @@ mod tests {
         };
         let targets: Vec<Target> = dirs.iter().map(target).collect();
         let point = Sweep { size: 1 << 20, record: 64 << 10, objects: 2, threads: 4, sync: true };
-        let samples = run(&targets, &point).unwrap();
+        let samples = run(&targets, &point, &[]).unwrap();
         assert_eq!(
             samples.iter().map(|s| s.phase.as_str()).collect::<Vec<_>>(),
             ["write", "rewrite", "read"]

@@ -43,6 +43,10 @@ pub struct Common {
     /// temporary files].
     #[arg(long, env = "WEFT_BENCH_RENDEZVOUS", value_name = "DIR")]
     rendezvous: Option<PathBuf>,
+    /// Run the real tool instead, if it is on PATH, and take its output into the same record: the tool of
+    /// the same name; for ior also fio.
+    #[arg(long, value_name = "TOOL")]
+    pub with: Option<String>,
     /// Empty the page cache before phases that read (needs root).
     #[arg(long)]
     cold: bool,
@@ -136,7 +140,7 @@ impl Common {
         };
         let hosts: Vec<String> = hosts.iter().map(with_port).collect();
         let (count, members) = if let Some(world) = world {
-            (world.size, Members::Mpi(world))
+            (world.size, Members::Mpi(world, Arc::default()))
         } else if !hosts.is_empty() {
             let missing = || Usage("ranks on other machines need --bench-key FILE".into());
             let key = keys::read(self.bench_key.as_ref().ok_or_else(missing)?)?;

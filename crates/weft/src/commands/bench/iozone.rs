@@ -1,6 +1,7 @@
 //! `weft bench iozone`.
 
 use super::common::{Common, Wanted};
+use super::real;
 use crate::cli::Global;
 use crate::outcome::{Outcome, Usage};
 use anyhow::Context;
@@ -51,7 +52,11 @@ impl Iozone {
             path: Path::new(&path),
         };
         let Some(setup) = self.common.setup(&wanted)? else { return Ok(Outcome::Done) };
-        Common::say(global, &iozone::heading(&config, &iozone::begin(&config, &setup)?))?;
+        let before = iozone::begin(&config, &setup)?;
+        if let Some(tool) = &self.common.with {
+            return self.common.finish(global, &[real::run(tool, &setup, before, global)?]);
+        }
+        Common::say(global, &iozone::heading(&config, &before))?;
         let mut said = Ok(());
         let record = iozone::run(&config, &setup, &mut |sample| {
             said = Common::say(global, &iozone::block(&config, sample));

@@ -69,10 +69,10 @@ pub fn run(plan: &Plan, common: &Common, global: Global) -> anyhow::Result<Outco
     let data = data_layers(plan, &client, &inside)?;
     Common::say(global, "data: ")?;
     let mut dot = |_: &Sample| drop(Common::say(global, "."));
-    record.add(survey::run_layers(&data, &plan.work, &mut || Ok(()), &mut dot)?);
+    record.add(survey::run_layers(&data, &plan.work, &setup.servers, &mut dot)?);
     if plan.files > 0 {
         Common::say(global, "\nmetadata: ")?;
-        record.add(metadata(plan, &client, &inside, &mut dot)?);
+        record.add(metadata(plan, &setup, &client, &inside, &mut dot)?);
     }
     drop(data);
     drop(inside);
@@ -124,6 +124,7 @@ impl Doors for Given {
 /// Empty files at the layers that have names: each thread its own tree.
 fn metadata(
     plan: &Plan,
+    given: &Setup,
     client: &Arc<Client>,
     inside: &Inside,
     told: &mut dyn FnMut(&Sample),
@@ -142,7 +143,8 @@ fn metadata(
     let mut all = Vec::new();
     for round in 0..plan.work.rounds {
         for (layer, client, dir) in &places {
-            let mut setup = Setup { repeats: 0, ..Setup::threads(threads) };
+            let servers = given.servers.clone();
+            let mut setup = Setup { repeats: 0, servers, ..Setup::threads(threads) };
             if let Some(client) = client {
                 setup.doors = Arc::new(Given((*client).clone()));
                 setup.cluster = Some(Cluster::default());
@@ -151,7 +153,11 @@ fn metadata(
             let line = ["-F", "-u", "-a", api, "-n", &files, "-d", dir];
             let record = mdtest::run(&mdtest::Config::parse(line)?, &setup, &mut |_| {})?;
             for mut sample in record.samples.into_iter().filter(|sample| !sample.minor) {
-                let kind = sample.phase.trim_start_matches("File ").to_string();
+                let kind = match sample.phase.trim_start_matches("File ") {
+                    // Nothing is in them, so it is open and close.
+                    "read" => "open",
+                    kind => kind,
+                };
                 (sample.phase, sample.iteration) = (format!("{layer}: {kind}"), round);
                 told(&sample);
                 all.push(sample);

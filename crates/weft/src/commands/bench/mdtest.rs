@@ -1,6 +1,7 @@
 //! `weft bench mdtest`.
 
 use super::common::{Common, Wanted};
+use super::real;
 use crate::cli::Global;
 use crate::outcome::Outcome;
 use clap::Args;
@@ -37,6 +38,9 @@ impl Mdtest {
         let wanted = Wanted { ranks: None, threads: false, hosts: Vec::new(), api, path };
         let Some(setup) = self.common.setup(&wanted)? else { return Ok(Outcome::Done) };
         let before = mdtest::begin(&config, &setup)?;
+        if let Some(tool) = &self.common.with {
+            return self.common.finish(global, &[real::run(tool, &setup, before, global)?]);
+        }
         Common::say(global, &mdtest::heading(&config, &before, setup.launch.count))?;
         let record = mdtest::run(&config, &setup, &mut |_| {})?;
         Common::say(global, &mdtest::render(&config, &record))?;

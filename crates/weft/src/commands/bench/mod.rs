@@ -1,11 +1,13 @@
 //! `weft bench`: the benchmarks of the field, on any directory and on the client library.
 
 mod common;
+mod io500;
 mod ior;
 mod iozone;
 mod layers;
 mod library;
 mod mdtest;
+mod real;
 mod serve;
 mod store;
 mod survey;
@@ -23,6 +25,8 @@ pub enum Command {
     Mdtest(mdtest::Mdtest),
     /// Throughput of a file for each process, as iozone -t.
     Iozone(iozone::Iozone),
+    /// The phases and the score of the IO500, as a look-alike.
+    Io500(io500::Io500),
     /// Raw speed of targets, as obdfilter-survey; and of every layer above them.
     Survey(survey::Survey),
     /// Compare clusters through the client library, side by side.
@@ -45,6 +49,7 @@ impl Command {
             Command::Ior(command) => command.run(global),
             Command::Mdtest(command) => command.run(global),
             Command::Iozone(command) => command.run(global),
+            Command::Io500(command) => command.run(global),
             Command::Survey(command) => command.run(global),
             Command::Library(command) => command.run(),
             Command::Serve(command) => command.run(),

@@ -13,7 +13,6 @@ use weft_eval::driver;
 use weft_eval::ranks::Doors;
 use weft_eval::record::Fsync;
 use weft_eval::survey::{self, Files, Objects, Sweep, Target, Wire};
-use weft_eval::usage::cpu_seconds;
 
 /// What obdfilter-survey does: raw speed of OSTs by objects x threads x record size, doubling each. Its
 /// variables (nobjlo, nobjhi, thrlo, thrhi, size, rszlo, rszhi, case, targets) are read from the
@@ -145,13 +144,8 @@ impl Survey {
         record.caches.note = "nothing was done about caches: servers may read from memory".into();
         for point in points {
             let targets = self.targets(&setup, &doors)?;
-            let before: Vec<f64> = setup.servers.iter().map(|s| cpu_seconds(s.pid)).collect();
-            let mut samples = survey::run(&targets, &point)?;
+            let mut samples = survey::run(&targets, &point, &setup.servers)?;
             Common::say(global, &survey::row(&point, targets.len(), &samples))?;
-            // Processor time of servers is known for the point, so it stands with its first phase.
-            let used = setup.servers.iter().zip(before);
-            samples[0].cpu.servers =
-                used.map(|(s, before)| (s.name.clone(), cpu_seconds(s.pid) - before)).collect();
             let tag = |sample: &mut weft_eval::record::Sample| {
                 let (kib, objects, threads) = (point.record >> 10, point.objects, point.threads);
                 sample.phase = format!("{} rsz {kib}K obj {objects} thr {threads}", sample.phase);
