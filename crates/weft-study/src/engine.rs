@@ -57,8 +57,10 @@ pub fn run(
         ));
     }
     let mut results = open(study, size, file, bed.settings())?;
-    results.save(file)?;
     let points = (study.points)(size);
+    // What an earlier version of the study asked otherwise would stand beside the new answer.
+    results.points.retain(|outcome| points.contains(&outcome.point));
+    results.save(file)?;
     let asked = |point: &&Point| parts.is_empty() || parts.contains(&point.part);
     let total = points.iter().filter(asked).count();
     let left: Vec<&Point> =
