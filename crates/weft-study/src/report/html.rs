@@ -66,7 +66,9 @@ impl Table {
     fn cells(&mut self, tag: &str, cells: &[String]) {
         self.out += "<tr>";
         for cell in cells {
-            let numeric = cell.starts_with(|c: char| c.is_ascii_digit() || c == '-');
+            let word = cell.replace(" to ", " ");
+            let numeric = cell.starts_with(|c: char| c.is_ascii_digit() || c == '-')
+                && !word.contains(char::is_alphabetic);
             let class = if numeric { " class=\"n\"" } else { "" };
             self.out += &format!("<{tag}{class}>{}</{tag}>", escape(cell));
         }

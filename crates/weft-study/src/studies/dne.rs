@@ -14,10 +14,10 @@ pub const STUDY: Study = Study {
     asked: "How do creates, stats and removes scale with metadata servers and targets? What does one shared \
         directory cost? What do files of 4 KiB cost? What do throughput and metadata lose when MDT and OST share a \
         server, and both are used at once?",
-    done: "mdtest with processes dealt out to four mounts (FUSE), each in a directory of its own (-u) or all in \
-        one; one MDT without limit, so that the figures are those of this machine's two to many \
-        processors, which clients and servers share. For servers that are shared, IOR and mdtest run one at a time and at \
-        once, with the MDT in the process of the OSTs and in one of its own.",
+    done: "mdtest with processes dealt out to four mounts (FUSE), each process in a directory of its own (-u), or all in \
+        one directory. One MDT without limit: the figures are those of this machine, whose processors clients \
+        and servers share. For shared servers, IOR and mdtest run one at a time and at once, with the MDT in the \
+        process of the OSTs and in one of its own.",
     parts,
     points,
     charts,
@@ -113,7 +113,7 @@ fn charts() -> Vec<Chart> {
         over: Over::Doubling("processes", "processes on 4 mounts"),
         figures,
         series,
-        ideal: true,
+        ideal: false,
         beside: Vec::new(),
     };
     let shared = |title, figures| Chart {
