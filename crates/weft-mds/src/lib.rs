@@ -144,7 +144,8 @@ impl Mds {
             opens: opens::OpenTable::default(),
             counters,
             reserved_until: counters.next_object.saturating_sub(1),
-            rotation: env.random(),
+            // Room to count on.
+            rotation: env.random() >> 1,
             recovering: true,
             garbage: GarbageQueue::load(kv.as_ref())?,
             lingering: Lingering::default(),
@@ -273,7 +274,7 @@ impl Mds {
         let spec = asked.or(parent.spec.as_ref()).cloned().unwrap_or_default();
         txn.planner.rotation = txn.planner.rotation.wrapping_add(1);
         let map = self.objects.router().map();
-        let layout: Layout = placement::place(&spec.try_into()?, &map, txn.planner.rotation >> 1)?;
+        let layout: Layout = placement::place(&spec.try_into()?, &map, txn.planner.rotation)?;
         Ok((&layout).into())
     }
 }

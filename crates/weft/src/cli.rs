@@ -76,6 +76,9 @@ enum Command {
     /// Measure file systems with the benchmarks of the field.
     #[command(subcommand)]
     Bench(Box<c::bench::Command>),
+    /// Evaluate a whole system: studies, plots, reports.
+    #[command(subcommand)]
+    Eval(c::eval::Command),
     /// Run the servers of this node.
     Server(c::server::Server),
     /// Check configurations of nodes.
@@ -116,6 +119,7 @@ impl Command {
             Command::Pool(command) => command.run(global),
             Command::Cluster(command) => command.run(),
             Command::Bench(command) => command.run(global),
+            Command::Eval(command) => command.run(),
             Command::Server(command) => command.run(),
             Command::Config(command) => command.run(),
             Command::Completion(command) => command.run(),

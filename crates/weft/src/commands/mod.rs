@@ -9,6 +9,7 @@ mod components;
 pub mod config;
 pub mod dev;
 pub mod df;
+pub mod eval;
 pub mod fid;
 pub mod getstripe;
 pub mod man;

@@ -176,7 +176,7 @@ impl Format {
         let cluster: Uuid = cluster.parse().map_err(Usage)?;
         let mdts = config.mdt.iter().map(|target| (TargetKind::Mdt, target));
         let osts = config.ost.iter().map(|target| (TargetKind::Ost, target));
-        for (kind, TargetConfig { dir, index }) in mdts.chain(osts) {
+        for (kind, TargetConfig { dir, index, .. }) in mdts.chain(osts) {
             let Some(index) = *index else {
                 let why = format!("dir={} has no `index` in the configuration", dir.display());
                 return Err(Usage(why).into());

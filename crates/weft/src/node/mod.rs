@@ -8,6 +8,7 @@ mod metadata;
 mod starting;
 mod state_file;
 mod storage;
+mod throttled;
 mod unserved;
 
 pub use config::NodeConfig;

@@ -2,6 +2,7 @@
 
 use super::Which;
 use super::home::{ALL, Home};
+use super::shape::Shape;
 use crate::cli::Global;
 use crate::cluster::Device;
 use crate::commands::{mount, server};
@@ -41,6 +42,8 @@ pub struct Up {
     /// Mount options, separated by commas; see weft mount --help [default: as it was mounted last].
     #[arg(short, value_name = "LIST")]
     options: Option<String>,
+    #[command(flatten)]
+    shape: Shape,
     /// Stay in the foreground, with the log on standard error.
     #[arg(long, conflicts_with = "processes")]
     pub foreground: bool,
@@ -59,6 +62,7 @@ impl Up {
         self.options.as_deref().map(MountOptions::parse).transpose()?;
         let mut home =
             Home::make(&self.which.dir()?, self.osts, self.mount.clone(), self.options.clone())?;
+        home.reshape(&self.shape)?;
         let running: Vec<String> =
             read_state_files(&home.run_dir())?.into_iter().map(|state| state.name).collect();
         let mounted = mounts::recorded()?.iter().any(|record| record.is_at(home.mountpoint()));
