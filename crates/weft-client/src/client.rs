@@ -8,8 +8,9 @@ use crate::keepalive::Keeper;
 use crate::metrics::{Metrics, Op};
 use crate::recalls::Listening;
 use crate::session::Sessions;
+use crate::unanswered::Unanswered;
 use parking_lot::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use weft_model::{ClientId, ClusterMap, Env, ErrorKind, Fid, FsError, Result, TargetId};
@@ -31,6 +32,9 @@ pub struct Client {
     pub(crate) metrics: Metrics,
     pub(crate) grants: Grants,
     pub(crate) listening: Listening,
+    pub(crate) unanswered: Unanswered,
+    /// Waiters for locks that are told when they are free.
+    pub(crate) told_of_locks: AtomicUsize,
     root: OnceLock<Fid>,
     next_handle: AtomicU64,
     keeper: Mutex<Option<Keeper>>,
@@ -74,6 +78,8 @@ impl Client {
             metrics: Metrics::default(),
             grants: Grants::default(),
             listening: Listening::default(),
+            unanswered: Unanswered::default(),
+            told_of_locks: AtomicUsize::new(0),
             root: OnceLock::new(),
             next_handle: AtomicU64::new(1),
             keeper: Mutex::new(None),

@@ -33,6 +33,9 @@ pub struct ClientConfig {
     ///
     /// [`Client::start_caching`]: crate::Client::start_caching
     pub caches: bool,
+    /// Whoever waits for a lock asks for it again and again, instead of having the MDT tell when it is free.
+    /// For where time does not pass by itself.
+    pub polls_locks: bool,
     /// Path within the volume that becomes the root; empty for all of it.
     pub subtree: Vec<u8>,
 }

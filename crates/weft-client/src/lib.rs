@@ -31,6 +31,7 @@ pub mod namespace;
 pub mod recalls;
 pub mod session;
 mod spread;
+mod unanswered;
 
 pub use client::Client;
 pub use config::{ClientConfig, Policy};

@@ -88,7 +88,8 @@ impl Cluster {
     pub fn mount(&self, process: &Process) -> Result<Arc<Client>> {
         let router = self.router(process, Role::Client);
         let host = format!("host{}", process.host);
-        let config = ClientConfig { host, caches: self.world.plan.caches, ..Default::default() };
+        let caches = self.world.plan.caches;
+        let config = ClientConfig { host, caches, polls_locks: true, ..Default::default() };
         Client::mount_over(config, router)
     }
 

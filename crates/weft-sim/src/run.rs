@@ -43,6 +43,8 @@ pub struct Stage {
     contest: Mutex<Option<Arc<Contest>>>,
     /// Clients at work.
     pub(crate) working: AtomicUsize,
+    /// Operations of clients that have begun.
+    done: AtomicUsize,
 }
 
 /// Runs a plan. With `tracing` every event is printed.
@@ -55,6 +57,7 @@ pub fn run(plan: Plan, tracing: bool) -> Outcome {
         trees_made: AtomicUsize::new(0),
         contest: Mutex::default(),
         working: AtomicUsize::new(0),
+        done: AtomicUsize::new(0),
     });
     world.spawn("director", move || stage.direct());
     let failure = world.play().err();
@@ -95,9 +98,10 @@ impl Stage {
         let servers = servers.filter(|&(index, _)| index != 1 || plan.kill_mds).map(|(_, h)| h);
         self.spawn_killer("killer", plan.kill_every_ms, servers.collect());
         self.spawn_killer("reaper", plan.client_dies_every_ms, clients.clone());
-        let power_fails_at = self.world.now() + self.world.span(50_000, 3_000_000);
+        // In the midst of work: later there is nothing that was not synced.
+        let power_fails_after = self.world.below((plan.ops * plan.clients).max(1) as u64) as usize;
         while self.working.load(Ordering::Relaxed) > 0 {
-            if plan.power && self.world.now() >= power_fails_at {
+            if plan.power && self.done.load(Ordering::Relaxed) >= power_fails_after {
                 break;
             }
             // An MDS that is killed all the time never ends its recovery.
@@ -160,6 +164,7 @@ impl Stage {
         let mut rounds = Rounds::default();
         while *ops > 0 {
             *ops -= 1;
+            self.done.fetch_add(1, Ordering::Relaxed);
             hand.client.keep_alive(&mut rounds);
             match self.world.below(100) {
                 0..12 => {
@@ -225,7 +230,7 @@ impl Stage {
         contest.into_iter().for_each(|contest| contest.check(&hand));
         hand.unmount();
         self.world.pause(Duration::from_secs(2));
-        check::stores(&self.cluster, false);
+        check::stores(&self.cluster);
     }
 }
 

@@ -91,6 +91,7 @@ impl LiveMount {
             volume: options.volume.clone(),
             subtree: source.subtree.as_bytes().to_vec(),
             caches: options.caches,
+            polls_locks: false,
         };
         let client = Client::mount(config, source.registry, source.env)?;
         let mut door = options.door.clone();

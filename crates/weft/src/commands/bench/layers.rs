@@ -180,7 +180,7 @@ impl Inside {
     fn start(local: &Path, osts: u16) -> anyhow::Result<Inside> {
         let dir =
             std::path::absolute(local)?.join(format!("survey-cluster.{}", std::process::id()));
-        let mut home = Home::make(&dir, Some(osts), None)?;
+        let mut home = Home::make(&dir, Some(osts), None, None)?;
         let node = Node::start(&home.one_process()?, &|| false)?;
         let config = ClientConfig {
             managers: home.addresses()?,

@@ -43,6 +43,9 @@ struct Book {
     cluster: String,
     osts: u16,
     mount: PathBuf,
+    /// Mount options, separated by commas.
+    #[serde(default)]
+    options: String,
     /// Whether it was last started as several processes.
     #[serde(default)]
     processes: bool,
@@ -59,7 +62,12 @@ impl Home {
     ///
     /// # Errors
     /// When there is less than the cluster has, and those of the disk.
-    pub fn make(dir: &Path, osts: Option<u16>, mount: Option<PathBuf>) -> anyhow::Result<Home> {
+    pub fn make(
+        dir: &Path,
+        osts: Option<u16>,
+        mount: Option<PathBuf>,
+        options: Option<String>,
+    ) -> anyhow::Result<Home> {
         files::make_dir(&dir.join("run"))?;
         files::make_dir(&dir.join("log"))?;
         let lock = Some(lock(dir)?);
@@ -69,12 +77,16 @@ impl Home {
                 cluster: Uuid::random()?.to_string(),
                 osts: osts.unwrap_or(DEFAULT_OSTS),
                 mount: mounts::resolve(&dir.join("mnt"))?,
+                options: String::new(),
                 processes: false,
                 shape: Shape::default(),
                 ports: BTreeMap::new(),
             },
         };
         let mut home = Home { dir: dir.to_path_buf(), book, _lock: lock };
+        if let Some(options) = options {
+            home.book.options = options;
+        }
         if let Some(osts) = osts {
             if osts < home.book.osts {
                 bail!("the cluster in dir={} has {} OSTs already", dir.display(), home.book.osts);
@@ -128,6 +140,11 @@ impl Home {
         &self.book.mount
     }
 
+    /// Options of the mount, separated by commas.
+    pub fn mount_options(&self) -> &str {
+        &self.book.options
+    }
+
     /// The cluster's key.
     pub fn key_file(&self) -> PathBuf {
         self.dir.join("cluster.key")
@@ -167,7 +184,8 @@ impl Home {
         config.manager = Some(self.target(TargetId::MGT));
         config.mdt = vec![self.target(TargetId::mdt(0))];
         config.ost = (0..self.book.osts).map(|index| self.target(TargetId::ost(index))).collect();
-        config.mount = vec![MountConfig { dir: self.book.mount.clone(), options: String::new() }];
+        config.mount =
+            vec![MountConfig { dir: self.book.mount.clone(), options: self.book.options.clone() }];
         self.finish(&config.listen, false)?;
         Ok(config)
     }
