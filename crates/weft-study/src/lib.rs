@@ -9,8 +9,8 @@
 //! pictures are drawn from it alone. A study that was stopped goes on where it was. What was not run
 //! stands in the report, with the reason.
 //!
-//! **Absent by design.** Starting clusters, running tools: the testbed does. Measuring: `weft-eval`
-//! has the tools.
+//! **Absent by design.** Starting clusters, running tools: the testbed does. Measuring rates: `weft-eval`
+//! has the tools; only how long users wait is measured here ([`probe`]).
 //!
 //! **Start here.** [`studies`] says what is asked, [`engine::run`] goes through the points,
 //! [`report::write`] tells what came of it.

@@ -20,6 +20,19 @@ pub enum Event {
     Unmounted(std::path::PathBuf),
 }
 
+/// A flag that `SIGTERM` and `SIGINT` set, for work that ends by itself soon after and must clean up,
+/// however often it is asked to end.
+///
+/// # Errors
+/// Those of the system.
+pub fn stop_flag() -> anyhow::Result<Arc<AtomicBool>> {
+    let stopping = Arc::new(AtomicBool::new(false));
+    for signal in [SIGTERM, SIGINT] {
+        flag::register(signal, stopping.clone()).context("cannot watch for signals")?;
+    }
+    Ok(stopping)
+}
+
 /// Watches for events.
 pub struct Events {
     sender: Sender<Event>,

@@ -82,7 +82,11 @@ fn a_signal_stops_a_study_and_nothing_is_left_but_the_results() {
         assert!(Instant::now() < deadline && study.0.try_wait().unwrap().is_none());
         std::thread::sleep(Duration::from_millis(20));
     }
-    kill_process(Pid::from_child(&study.0), Signal::INT).unwrap();
+    // Impatient users press it again.
+    for _ in 0..3 {
+        kill_process(Pid::from_child(&study.0), Signal::INT).unwrap();
+        std::thread::sleep(Duration::from_millis(20));
+    }
     while study.0.try_wait().unwrap().is_none() {
         assert!(Instant::now() < deadline, "the study does not stop");
         std::thread::sleep(Duration::from_millis(20));

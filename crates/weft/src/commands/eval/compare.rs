@@ -4,7 +4,7 @@ use super::local::LocalBed;
 use super::{output, run};
 use crate::outcome::Outcome;
 use crate::output::put;
-use crate::signals::Events;
+use crate::signals::stop_flag;
 use anyhow::{Error, bail};
 use clap::Args;
 use std::path::{Path, PathBuf};
@@ -58,8 +58,7 @@ impl Compare {
     fn run_locally(&self, a: &Results, dir: &Path) -> anyhow::Result<(PathBuf, Results)> {
         let study = studies::find(&a.study).map_err(Error::msg)?;
         let file = self.a.with_extension("local.json");
-        let events = Events::watch()?;
-        let mut bed = LocalBed::new(dir, events.stopping()).map_err(Error::msg)?;
+        let mut bed = LocalBed::new(dir, stop_flag()?).map_err(Error::msg)?;
         let results = run::run_one(Plan { study, size: a.size, parts: &[] }, &file, &mut bed)?;
         output::write(study, &results, &file)?;
         if bed.interrupted() {

@@ -3,7 +3,7 @@
 use super::bed::ClusterBed;
 use super::output;
 use crate::outcome::{Outcome, Usage};
-use crate::signals::Events;
+use crate::signals::stop_flag;
 use anyhow::{Context, Error, bail};
 use clap::Args;
 use std::path::{Path, PathBuf};
@@ -51,8 +51,7 @@ impl Run {
             .with_context(|| format!("cannot make dir={}", self.out.display()))?;
         let work = self.dir.clone().unwrap_or_else(|| self.out.join("work"));
         let work = std::path::absolute(&work)?;
-        let events = Events::watch()?;
-        let mut bed = ClusterBed::new(&work, events.stopping())?;
+        let mut bed = ClusterBed::new(&work, stop_flag()?)?;
         let mut outcome = Outcome::Done;
         for study in studies {
             let file = self.out.join(format!("{}.json", study.name));

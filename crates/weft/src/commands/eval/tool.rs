@@ -3,6 +3,7 @@
 use crate::process::own_program;
 use std::fs::File;
 use std::io::{Read, Seek};
+use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -45,6 +46,8 @@ impl Tool {
         let [to_out, to_errors] = [copy(&out)?, copy(&errors)?];
         let mut command = Command::new(own_program());
         command.args(args).stdin(Stdio::null()).stdout(to_out).stderr(to_errors);
+        // Ctrl-C is for the study, which ends the others itself and needs some to clean up.
+        command.process_group(0);
         let mut child = command.spawn().map_err(|error| error.to_string())?;
         let deadline = Instant::now() + PATIENCE;
         let status: ExitStatus = loop {
