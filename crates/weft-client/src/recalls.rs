@@ -63,6 +63,9 @@ impl Client {
             let started = thread.spawn(move || listen(&client, mdt, &*keeping));
             started.map_err(|error| FsError::from_io("start recall thread", &error))?;
         }
+        if self.config.delegations {
+            self.start_writing_behind()?;
+        }
         Ok(())
     }
 
@@ -78,7 +81,9 @@ impl Client {
     ) -> Result<()> {
         // A session that is gone is opened again by whoever has something to ask; until then nothing is
         // granted.
+        let sent = self.env().monotonic();
         let reply = self.router.ask(mdt, *last, &Patience::of(ATTEMPT))?;
+        self.sessions.get(mdt).heard(sent);
         let recalled: Vec<Recalled> = reply
             .recalls
             .iter()
@@ -87,6 +92,9 @@ impl Client {
         recalled.iter().for_each(|recalled| self.grants.void(recalled.fid));
         if !recalled.is_empty() {
             keeping.drop_granted(&recalled);
+        }
+        for recall in reply.recalls.iter().filter(|recall| recall.delegation) {
+            self.behind.return_soon(Fid(recall.fid));
         }
         let done = if reply.queue == last.queue { last.done } else { 0 };
         last.done = reply.recalls.last().map_or(done, |recall| recall.number);

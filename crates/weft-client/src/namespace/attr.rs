@@ -5,6 +5,7 @@ use crate::client::Client;
 use crate::ctx::Ctx;
 use crate::inode::OpenFile;
 use crate::inode::written::Unreported;
+use crate::io::behind::QUEUED;
 use crate::metrics::Op;
 use weft_model::{ErrorKind, Fid, Result, SetAttr, SetTime, Timespec};
 use weft_rpc::pb::{self, mds};
@@ -88,7 +89,11 @@ impl Client {
         let inode = self.inodes.get(fid);
         // A write of ours must be wholly before or after a truncation.
         let _alone = match (&inode, set.size) {
-            (Some(inode), Some(_)) => Some(inode.io.write()),
+            (Some(inode), Some(_)) => {
+                let alone = self.acquire(&patience, || inode.io.try_write_for(QUEUED))?;
+                self.write_back(inode, false, &patience)?;
+                Some(alone)
+            }
             _ => None,
         };
         let (mut sent, mut written) = (Unreported::default(), None);

@@ -42,6 +42,8 @@ pub struct MountOptions {
     pub log: Option<PathBuf>,
     /// Names, attributes and data are kept under grants.
     pub caches: bool,
+    /// Writes to files that nobody else has open are answered when the mount has them.
+    pub writes_behind: bool,
     /// The kernel's side.
     pub door: DoorConfig,
 }
@@ -59,6 +61,7 @@ impl MountOptions {
             foreground: false,
             log: None,
             caches: true,
+            writes_behind: true,
             door: DoorConfig::default(),
         };
         // Others are kept out unless root mounts, or is asked to let them in.
@@ -76,6 +79,7 @@ impl MountOptions {
                 "log" => options.log = Some(value.into()),
                 "foreground" => options.foreground = true,
                 "nocache" => options.caches = false,
+                "nowritebehind" => options.writes_behind = false,
                 _ => options.set_door(name, value).map_err(bad)?,
             }
         }
