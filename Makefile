@@ -5,7 +5,7 @@ export CARGO_TARGET_DIR
 export PATH := $(HOME)/.cargo/bin:$(PATH)
 WEFT := $(CARGO_TARGET_DIR)/release/weft
 
-.PHONY: run test build setup stop suites bench fuzz fix
+.PHONY: run test build setup stop suites bench eval fuzz fix
 
 run: build ## install what is missing, build, start a file system, mount it, run a real job on it
 	@scripts/demo $(WEFT)
@@ -31,6 +31,9 @@ fuzz: ## fuzz what decodes bytes from network and disk, a minute each; `scripts/
 
 bench: build ## measure against the local file system and the null file system
 	@scripts/bench
+
+eval: build ## every study in its small size, a quarter of an hour: reports in ./weft-eval
+	@$(WEFT) eval run all --quick
 
 fix: ## what `make test` only checks
 	@cargo fmt --all

@@ -34,6 +34,8 @@ pub(crate) struct Behind {
     jobs: Mutex<VecDeque<Job>>,
     added: Condvar,
     stopped: AtomicBool,
+    /// Jobs being done.
+    at_work: AtomicUsize,
     /// Bytes that wait in all files.
     waiting: AtomicUsize,
 }
@@ -76,14 +78,24 @@ impl Behind {
         self.added.notify_all();
     }
 
+    /// Whether nobody is at work any more.
+    pub(crate) fn is_at_rest(&self) -> bool {
+        self.at_work.load(Ordering::Acquire) == 0
+    }
+
     fn next(&self, wait: Duration) -> Option<Job> {
         let mut jobs = self.jobs.lock();
         if jobs.is_empty() && !wait.is_zero() {
             self.added.wait_for(&mut jobs, wait);
         }
+        if self.stopped.load(Ordering::Acquire) {
+            return None;
+        }
         // Others wait for what is to be returned.
         let urgent = jobs.iter().position(|job| matches!(job, Job::Return(_)));
-        jobs.remove(urgent.unwrap_or(0))
+        let job = jobs.remove(urgent.unwrap_or(0))?;
+        self.at_work.fetch_add(1, Ordering::AcqRel);
+        Some(job)
     }
 }
 
@@ -121,6 +133,7 @@ impl Client {
                 }
             }
         }
+        self.behind.at_work.fetch_sub(1, Ordering::AcqRel);
         true
     }
 

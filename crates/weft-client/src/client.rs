@@ -11,8 +11,9 @@ use crate::metrics::{Metrics, Op};
 use crate::recalls::Listening;
 use crate::room::Room;
 use crate::session::Sessions;
+use crate::unanswered::Unanswered;
 use parking_lot::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use weft_model::{ClientId, ClusterMap, Env, ErrorKind, Fid, FsError, Result, TargetId};
@@ -39,6 +40,9 @@ pub struct Client {
     pub(crate) behind: Behind,
     pub(crate) clocks: Clocks,
     pub(crate) room: Room,
+    pub(crate) unanswered: Unanswered,
+    /// Waiters for locks that are told when they are free.
+    pub(crate) told_of_locks: AtomicUsize,
     root: OnceLock<Fid>,
     next_handle: AtomicU64,
     keeper: Mutex<Option<Keeper>>,
@@ -85,6 +89,8 @@ impl Client {
             behind: Behind::default(),
             clocks: Clocks::default(),
             room: Room::default(),
+            unanswered: Unanswered::default(),
+            told_of_locks: AtomicUsize::new(0),
             root: OnceLock::new(),
             next_handle: AtomicU64::new(1),
             keeper: Mutex::new(None),
@@ -175,7 +181,8 @@ impl Client {
         drop(keeper);
         self.listening.stop();
         self.behind.stop();
-        let mut outcome = Ok(());
+        let at_rest = || self.behind.is_at_rest().then_some(());
+        let mut outcome = self.acquire(&Patience::of(FAREWELL), at_rest);
         for inode in self.inodes.select(|inode| !inode.buffer().is_clean()) {
             outcome = outcome.and(self.write_back(&inode, false, &Patience::of(LAST_WRITES)));
         }
@@ -190,6 +197,11 @@ impl Client {
         let leave = manager::RenewClient { client: self.id().0, leaving: true };
         outcome = outcome.and(self.router.ask(TargetId::MGT, leave, &patience).map(|_| ()));
         outcome
+    }
+
+    /// The way to every target, for tools that ask one directly.
+    pub fn router(&self) -> &Router {
+        &self.router
     }
 
     pub(crate) fn env(&self) -> &dyn Env {

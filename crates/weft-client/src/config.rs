@@ -39,6 +39,9 @@ pub struct ClientConfig {
     /// Bytes that may wait to be written behind in all files. The OSTs must have room for some times
     /// as much, or nothing is written behind.
     pub max_pending: usize,
+    /// Whoever waits for a lock asks for it again and again, instead of having the MDT tell when it is free.
+    /// For where time does not pass by itself.
+    pub polls_locks: bool,
     /// Path within the volume that becomes the root; empty for all of it.
     pub subtree: Vec<u8>,
 }

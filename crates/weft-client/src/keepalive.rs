@@ -88,7 +88,7 @@ pub struct Rounds {
 }
 
 impl Client {
-    /// Renews leases and reports writes, whatever is due. To be called every half second or so.
+    /// Renews leases, reports writes, closes what nobody knows of, whatever is due. To be called every half second or so.
     pub fn keep_alive(&self, rounds: &mut Rounds) {
         let now = self.env().monotonic();
         self.write_aged();
@@ -97,6 +97,7 @@ impl Client {
             rounds.renewed = Some(now);
             self.renew();
         }
+        self.close_unanswered(&Patience::of(ATTEMPT));
         if due(rounds.reported, REPORT_INTERVAL) {
             rounds.reported = Some(now);
             self.report_all();

@@ -34,6 +34,7 @@ pub mod recalls;
 mod room;
 pub mod session;
 mod spread;
+mod unanswered;
 
 pub use client::Client;
 pub use config::{ClientConfig, Policy};

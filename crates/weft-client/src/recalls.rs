@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::Duration;
-use weft_model::{Fid, FsError, Result, TargetId};
+use weft_model::{ErrorKind, Fid, FsError, Result, TargetId};
 use weft_rpc::pb::mds;
 use weft_rpc::router::Patience;
 
@@ -80,9 +80,15 @@ impl Client {
         keeping: &dyn Keeping,
     ) -> Result<()> {
         // A session that is gone is opened again by whoever has something to ask; until then nothing is
-        // granted.
+        // granted. What is delegated has to be reclaimed soon.
         let sent = self.env().monotonic();
-        let reply = self.router.ask(mdt, *last, &Patience::of(ATTEMPT))?;
+        let reply = match self.router.ask(mdt, *last, &Patience::of(ATTEMPT)) {
+            Err(error) if error.kind == ErrorKind::NoSession && self.has_delegations() => {
+                self.ask_mdt(mdt, mds::RenewSession {}, &Patience::of(ATTEMPT))?;
+                return Ok(());
+            }
+            answer => answer?,
+        };
         self.sessions.get(mdt).heard(sent);
         let recalled: Vec<Recalled> = reply
             .recalls
@@ -100,6 +106,13 @@ impl Client {
         last.done = reply.recalls.last().map_or(done, |recall| recall.number);
         last.queue = reply.queue;
         Ok(())
+    }
+}
+
+impl Client {
+    fn has_delegations(&self) -> bool {
+        let ending = self.listening.stopped.load(Ordering::Acquire);
+        !ending && !self.inodes.select(|inode| inode.is_delegated()).is_empty()
     }
 }
 

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
-use weft_model::{ErrorKind, Fid, FsError, Result, TargetId};
+use weft_model::{Env, ErrorKind, Fid, FsError, Result, TargetId};
 use weft_rpc::pb::{self, mds};
 use weft_rpc::router::Patience;
 use weft_rpc::{Bulk, Message};
@@ -21,7 +21,9 @@ use weft_rpc::{Bulk, Message};
 /// error goes to the caller.
 const MAX_REOPENS: u32 = 8;
 /// How often a thread that waits for another one's reclaim asks whether it is still wanted.
-const GATE_POLL: Duration = Duration::from_millis(50);
+const GATE_POLL: Duration = Duration::from_millis(5);
+/// How long one waits at the head of the queue at a time.
+const GATE_QUEUED: Duration = Duration::from_millis(1);
 /// Handles or locks in one Reclaim message.
 const RECLAIM_BATCH: usize = 4096;
 
@@ -82,28 +84,36 @@ impl Sessions {
 
 impl Session {
     /// Enters as one of many; others may be in, unless the session is being opened.
-    fn enter(&self, patience: &Patience<'_>) -> Result<RwLockReadGuard<'_, ()>> {
-        wait_for(patience, || self.gate.try_read_for(GATE_POLL))
+    fn enter(&self, env: &dyn Env, patience: &Patience<'_>) -> Result<RwLockReadGuard<'_, ()>> {
+        wait_for(env, patience, || self.gate.try_read())
     }
 
-    fn enter_alone(&self, patience: &Patience<'_>) -> Result<RwLockWriteGuard<'_, ()>> {
-        wait_for(patience, || self.gate.try_write_for(GATE_POLL))
+    fn enter_alone(
+        &self,
+        env: &dyn Env,
+        patience: &Patience<'_>,
+    ) -> Result<RwLockWriteGuard<'_, ()>> {
+        wait_for(env, patience, || self.gate.try_write_for(GATE_QUEUED))
     }
 }
 
-fn wait_for<T>(patience: &Patience<'_>, mut attempt: impl FnMut() -> Option<T>) -> Result<T> {
-    let mut polls = 0;
+fn wait_for<T>(
+    env: &dyn Env,
+    patience: &Patience<'_>,
+    mut attempt: impl FnMut() -> Option<T>,
+) -> Result<T> {
+    let start = env.monotonic();
     loop {
         if let Some(entered) = attempt() {
             return Ok(entered);
         }
-        polls += 1;
         if patience.interrupted.is_some_and(|interrupted| interrupted()) {
             return Err(FsError::new(ErrorKind::Interrupted, "wait for session"));
         }
-        if patience.limit.is_some_and(|limit| GATE_POLL * polls >= limit) {
+        if patience.limit.is_some_and(|limit| env.monotonic() - start >= limit) {
             return Err(FsError::new(ErrorKind::TimedOut, "wait for session"));
         }
+        env.sleep(GATE_POLL);
     }
 }
 
@@ -185,7 +195,7 @@ impl Client {
         let request = message.into_request();
         let number = self.router.number(mdt, &request);
         self.in_session(mdt, patience, |session| {
-            let _gate = session.enter(patience)?;
+            let _gate = session.enter(self.env(), patience)?;
             let prepared = prepare()?;
             let answer = self.router.call_as(&number, mdt, &request, Bulk::None, patience);
             if matches!(&answer, Err(error) if error.kind == ErrorKind::NoSession) {
@@ -252,7 +262,7 @@ impl Client {
 
     /// Opens the session unless somebody has done so since it had been opened `seen` times.
     fn reopen(&self, session: &Session, seen: u64, patience: &Patience<'_>) -> Result<()> {
-        let _gate = session.enter_alone(patience)?;
+        let _gate = session.enter_alone(self.env(), patience)?;
         if session.opened.load(Ordering::Acquire) != seen {
             return Ok(());
         }

@@ -1,5 +1,6 @@
 //! The same phases in several places, in turn, several rounds.
 
+use crate::caches;
 use crate::report::{Report, Sample};
 use crate::usage::cpu_seconds;
 use crate::workload::{Done, Phase};
@@ -69,7 +70,7 @@ impl Contest {
                 let mut runner = (place.begin)(round)?;
                 for &phase in &self.phases {
                     if self.cold && phase.reads() {
-                        drop_caches()?;
+                        caches::drop_all()?;
                     }
                     report.add(phase, number, measure(runner.as_mut(), phase, &place.servers)?);
                 }
@@ -86,9 +87,4 @@ fn measure(runner: &mut dyn Runner, phase: Phase, servers: &[u32]) -> io::Result
     let (own_before, theirs_before) = (own(), theirs());
     let outcome = runner.run(phase)?;
     Ok(Sample { outcome, own_cpu: own() - own_before, server_cpu: theirs() - theirs_before })
-}
-
-fn drop_caches() -> io::Result<()> {
-    std::process::Command::new("sync").status()?;
-    std::fs::write("/proc/sys/vm/drop_caches", "3")
 }

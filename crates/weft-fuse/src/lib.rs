@@ -13,18 +13,20 @@
 //!   [`kernel::Deferred`] even if that is dropped.
 //! - A request runs to its end on the thread that read it; data of writes is not copied on the
 //!   way to the file system, data of reads not on the way from it.
-//! - There is a thread waiting for requests as long as fewer than `Threads::max` operations block.
+//! - Requests come from `/dev/fuse` or through io_uring ([`kernel::Transport`]).
+//! - There is a thread waiting for requests as long as fewer than `Threads::max` operations block;
+//!   with io_uring as long as fewer than 512 of callers on one CPU do.
 //! - Bytes from the kernel are decoded without `unsafe` and without panics.
 //! - Nothing here calls into the mount it serves, which could wait for itself.
 //!
 //! # Absent by design
 //! Splice and requests above 1 MiB by default (measured: no gain), `bmap` and CUSE, DAX, security
-//! contexts, id-mapped mounts, unrestricted `ioctl`, `NOTIFY_RETRIEVE`. The io_uring transport
-//! is known to the negotiation ([`kernel::Features::OVER_IO_URING`]) but not implemented.
+//! contexts, id-mapped mounts, unrestricted `ioctl`, `NOTIFY_RETRIEVE`; queues of io_uring by NUMA
+//! node, and taking over a mount that uses io_uring from a process that has died.
 //!
 //! # Where to start reading
 //! `kernel/fs.rs` (the trait) and `kernel/types.rs`, then a request's way: `kernel/workers.rs`,
-//! `kernel/message.rs`, `kernel/dispatch.rs`; `null.rs` is the smallest whole file system.
+//! `kernel/message.rs`, `kernel/dispatch.rs`; `kernel/rings.rs` is io_uring's; `null.rs` is the smallest whole file system.
 
 pub mod door;
 pub mod kernel;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use weft_model::map::Space;
-use weft_model::{ClusterMap, Result, TargetId};
+use weft_model::{ClusterMap, ErrorKind, FsError, Result, TargetId};
 use weft_rpc::pb::manager::{Heartbeat, HeartbeatReply, ServedTarget};
 use weft_rpc::registry::Registry;
 use weft_rpc::router::{Patience, Router};
@@ -78,13 +78,14 @@ impl NodeAgent {
     }
 
     /// Starts a thread that reports for as long as the worker exists. A failure goes into the log
-    /// when it begins and when it ends.
+    /// when it begins and when it ends. `replaced` is called when the manager answers that another node
+    /// serves a target of this one: the process must not touch its targets any more.
     ///
     /// # Errors
     /// When the system has no thread left.
-    pub fn start(self: &Arc<Self>) -> Result<Worker> {
+    pub fn start(self: &Arc<Self>, replaced: impl Fn(&FsError) + Send + 'static) -> Result<Worker> {
         let agent = self.clone();
-        Worker::start("weft-agent", move || agent.round())
+        Worker::start("weft-agent", move || agent.round(&replaced))
     }
 
     /// Tells the manager that the targets are down from now on; no heartbeat follows. Clients learn
@@ -103,7 +104,7 @@ impl NodeAgent {
         self.stopping.load(Ordering::SeqCst)
     }
 
-    fn round(&self) -> Duration {
+    fn round(&self, replaced: &dyn Fn(&FsError)) -> Duration {
         if self.is_stopping() {
             return RETRY;
         }
@@ -115,6 +116,9 @@ impl NodeAgent {
                 interval
             }
             Err(error) => {
+                if error.kind == ErrorKind::Busy {
+                    replaced(&error);
+                }
                 if !self.failing.swap(true, Ordering::Relaxed) {
                     tracing::warn!(node = self.node, %error, "heartbeat failed; trying on");
                 }

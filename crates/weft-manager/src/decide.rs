@@ -206,6 +206,85 @@ pub fn set_target_state(
     Ok(next(map, changed))
 }
 
+/// An operator takes a target out of the map, which knows nothing of it then. One that comes back is new.
+///
+/// # Errors
+/// `NotFound`; `Busy` for one that is being served, as it would come back at once; `Invalid` for an MDT with
+/// the root of a volume; `NotEmpty` unless `force`: what lives on a target that is down cannot be seen.
+pub fn remove_target(
+    map: &ClusterMap,
+    id: TargetId,
+    force: bool,
+    alive: &dyn Fn(TargetId) -> bool,
+) -> Result<ClusterMap> {
+    let fail = |kind, why: &str| {
+        Err(FsError::new(kind, "remove target").on(format_args!("target={id}")).because(why))
+    };
+    if map.target(id).is_none() {
+        return fail(ErrorKind::NotFound, "the cluster has no such target");
+    }
+    if alive(id) {
+        let why = "its server reports it; stop that first, or take it out of its configuration";
+        return fail(ErrorKind::Busy, why);
+    }
+    if map.volumes.iter().any(|volume| map.mdt_of(volume.root) == Some(id)) {
+        return fail(ErrorKind::Invalid, "the root of a volume lives there");
+    }
+    if !force {
+        let why = match id.kind {
+            TargetKind::Ost => {
+                "files may have data there, which is lost to them then; copy what \
+                                needs it, or force the removal"
+            }
+            _ => "files and directories may live there, which are lost then; force the removal",
+        };
+        return fail(ErrorKind::NotEmpty, why);
+    }
+    let mut changed = map.clone();
+    changed.targets.retain(|target| target.id != id);
+    if id.kind == TargetKind::Ost {
+        changed.pools.iter_mut().for_each(|pool| pool.targets.retain(|&index| index != id.index));
+        changed.pools.retain(|pool| !pool.targets.is_empty());
+    }
+    changed.epoch = Epoch(map.epoch.0 + 1);
+    Ok(changed)
+}
+
+/// An operator takes a node out of the map, with `force` also its targets.
+///
+/// # Errors
+/// `NotFound`; `NotEmpty` for one with targets unless `force`; those of [`remove_target`] for these.
+pub fn remove_node(
+    map: &ClusterMap,
+    name: &str,
+    force: bool,
+    alive: &dyn Fn(TargetId) -> bool,
+) -> Result<ClusterMap> {
+    let fail = |kind, why: String| {
+        Err(FsError::new(kind, "remove node").on(format_args!("node={name}")).because(why))
+    };
+    let Some(node) = map.nodes.iter().find(|node| node.name == name) else {
+        return fail(ErrorKind::NotFound, "the cluster has no such node".into());
+    };
+    let here = map.targets.iter().filter(|target| target.node == node.id);
+    let targets: Vec<TargetId> = here.map(|target| target.id).collect();
+    if !targets.is_empty() && !force {
+        let names: Vec<String> = targets.iter().map(ToString::to_string).collect();
+        let why = format!(
+            "{} belong to it; serve them elsewhere or remove them first, or force the removal of all",
+            names.join(", ")
+        );
+        return fail(ErrorKind::NotEmpty, why);
+    }
+    let mut changed = map.clone();
+    for id in targets {
+        changed = remove_target(&changed, id, force, alive)?;
+    }
+    changed.nodes.retain(|node| node.name != name);
+    changed.epoch = Epoch(map.epoch.0 + 1);
+    Ok(changed)
+}
+
 /// An operator makes, changes or (with no targets) removes a pool.
 ///
 /// # Errors

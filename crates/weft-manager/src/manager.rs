@@ -234,6 +234,7 @@ impl Service for Manager {
             Request::SetTargetState(set) => {
                 ops::set_target_state::set_target_state(self, set).map(Reply::SetTargetState)
             }
+            Request::Remove(remove) => ops::remove::remove(self, remove).map(Reply::Remove),
             Request::SetPool(set) => ops::set_pool::set_pool(self, set).map(Reply::SetPool),
             Request::NodeStats(_) => Ok(Reply::NodeStats(ops::node_stats::node_stats(self))),
             _ => Err(FsError::new(ErrorKind::Protocol, request.name())

@@ -3,7 +3,8 @@
 
 use crate::record::{self, Garbage};
 use crate::unfinished::GarbageQueue;
-use crate::{Mds, expiry, keys, ops, truncate};
+use crate::{Mds, check, expiry, keys, ops, truncate};
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::time::Duration;
 use weft_model::{ClientId, Fid, Layout, Result};
@@ -18,12 +19,17 @@ pub fn tick(mds: &Mds) {
             tracing::warn!(%error, target_id = %mds.target, "{what} not finished, will be tried again");
         }
     };
+    // Each of these may wait for OSTs.
+    if mds.is_stopping() {
+        return;
+    }
     log("truncations", finish_truncations(mds));
     log("expired sessions", end_expired(mds));
     mds.end_recovery_if_complete();
     log("sizes of dead clients' files", adopt_abandoned(mds));
     log("removing replaced files", remove_replaced(mds));
     log("destroying objects", destroy_garbage(mds));
+    log("comparing objects with inodes", check::step(mds));
 }
 
 /// Ends sessions that have not been heard of for a lease.
@@ -64,39 +70,50 @@ fn destroy_garbage(mds: &Mds) -> Result<()> {
         if dead.is_empty() {
             return Ok(());
         }
-        if let Err(error) = destroy(mds, &dead) {
-            mds.committer.with_planner(|planner| planner.garbage.put_back(dead));
-            return Err(error);
-        }
+        let mut left = dead.into_iter().collect();
+        let outcome = destroy(mds, &mut left);
+        mds.committer.with_planner(|planner| planner.garbage.put_back(left));
+        outcome?;
         if mds.is_stopping() {
             return Ok(());
         }
     }
 }
 
-fn destroy(mds: &Mds, dead: &[Fid]) -> Result<()> {
+/// Destroys the objects of these files, and takes out those that are done with.
+fn destroy(mds: &Mds, dead: &mut BTreeSet<Fid>) -> Result<()> {
     // What is planned may still fail, or have been planned anew; what is in the store has happened. And
     // what is destroyed cannot come back, so the removal of its last name must not, either.
     mds.committer.sync()?;
-    let mut destroyed = Vec::with_capacity(dead.len());
-    for &fid in dead {
+    let mut files = Vec::with_capacity(dead.len());
+    for &fid in dead.iter() {
         let key = keys::garbage(fid);
         let Some(value) = mds.committer.committed.kv.get(&key)? else { continue };
-        if let Some(layout) = record::decode::<Garbage>(&key, &value)?.layout {
-            mds.objects.destroy(fid, &Layout::try_from(layout)?)?;
+        let layout = record::decode::<Garbage>(&key, &value)?.layout.unwrap_or_default();
+        files.push((fid, Layout::try_from(layout)?));
+    }
+    let outcomes = mds.objects.destroy(&files);
+    let (mut left, mut failed) = (BTreeSet::new(), Ok(()));
+    for (&(fid, _), outcome) in files.iter().zip(outcomes) {
+        if let Err(error) = outcome {
+            left.insert(fid);
+            failed = Err(error);
         }
-        destroyed.push(key);
     }
     mds.committer.transact(ClientId::NONE, mds.env.now(), |txn| {
-        destroyed.iter().for_each(|key| txn.put_raw(key.clone(), None));
+        let destroyed = files.iter().filter(|(fid, _)| !left.contains(fid));
+        destroyed.for_each(|(fid, _)| txn.put_raw(keys::garbage(*fid), None));
         Ok(())
-    })
+    })?;
+    *dead = left;
+    failed
 }
 
 /// Finishes truncations that were begun before a restart, or whose client gave up on a slow OST.
 fn finish_truncations(mds: &Mds) -> Result<()> {
     let files: Vec<Fid> = mds.unfinished.lock().truncations.iter().copied().collect();
-    files.into_iter().try_for_each(|fid| truncate::redo(mds, fid))
+    let mut files = files.into_iter().take_while(|_| !mds.is_stopping());
+    files.try_for_each(|fid| truncate::redo(mds, fid))
 }
 
 /// Removes unlinked files that nobody had open, once all clients have come back.

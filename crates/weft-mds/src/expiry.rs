@@ -19,7 +19,7 @@ pub fn end_session(mds: &Mds, client: ClientId, why: &str) -> Result<()> {
     tracing::info!(%client, why, "session ended");
     mds.unfinished.lock().clients.insert(client);
     mds.committer.grants.close(client);
-    mds.locks.lock().drop_client(client);
+    mds.locks.change(|table| table.drop_client(client));
     for handle in mds.committer.with_planner(|planner| planner.opens.of_client(client)) {
         close_handle(mds, client, handle)?;
     }
@@ -67,6 +67,9 @@ fn close_handle(mds: &Mds, client: ClientId, handle: u64) -> Result<()> {
 pub fn adopt_writers(mds: &Mds, client: ClientId) -> Result<bool> {
     let mut all = true;
     for fid in marked(mds, client)? {
+        if mds.is_stopping() {
+            return Ok(false);
+        }
         if let Err(error) = find_size(mds, client, fid) {
             tracing::warn!(%error, %fid, "size of a dead client's file not known yet");
             all = false;

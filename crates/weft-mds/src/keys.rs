@@ -12,6 +12,7 @@
 //! | `O` fid | empty | unlinked but perhaps still open |
 //! | `G` fid | [`crate::record::Garbage`] | objects to be destroyed |
 //! | `T` fid | [`crate::record::Truncation`] | objects being cut |
+//! | `K` ost | [`crate::record::ObjectCheck`] | objects being compared with inodes |
 //! | `N` | [`crate::record::Counters`] | next FID |
 
 use weft_model::{ClientId, Fid, name};
@@ -28,6 +29,7 @@ pub mod kind {
     pub const ORPHAN: u8 = b'O';
     pub const GARBAGE: u8 = b'G';
     pub const TRUNCATION: u8 = b'T';
+    pub const OBJECT_CHECK: u8 = b'K';
     pub const COUNTERS: u8 = b'N';
 }
 
@@ -114,6 +116,11 @@ pub fn garbage(fid: Fid) -> Vec<u8> {
 /// Key of a truncation under way.
 pub fn truncation(fid: Fid) -> Vec<u8> {
     with_u64(kind::TRUNCATION, fid.0, 0)
+}
+
+/// Key of a comparison of an OST's objects with inodes.
+pub fn object_check(ost: u16) -> Vec<u8> {
+    with_u64(kind::OBJECT_CHECK, ost.into(), 0)
 }
 
 /// Key of the counters.

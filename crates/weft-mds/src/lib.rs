@@ -22,11 +22,13 @@
 
 pub mod background;
 pub mod cache;
+pub mod check;
 pub mod commit;
 pub mod committed;
 pub mod expiry;
 pub mod grants;
 pub mod keys;
+pub mod lock_waits;
 pub mod locks;
 pub mod namespace;
 pub mod objects;
@@ -43,6 +45,7 @@ pub mod unfinished;
 pub mod view;
 
 use crate::cache::Cache;
+use crate::check::ObjectChecks;
 use crate::commit::{Committer, Durability};
 use crate::committed::Committed;
 use crate::grants::Grants;
@@ -107,17 +110,17 @@ pub struct Mds {
     committer: Committer,
     objects: Objects,
     sessions: Sessions,
-    locks: Mutex<locks::LockTable>,
+    locks: lock_waits::Locks,
     reservations: Reservations,
     truncating: truncate::Busy,
     unfinished: Mutex<Unfinished>,
+    checks: ObjectChecks,
     space: Box<dyn Fn() -> Space + Send + Sync>,
     room: room::Room,
     /// Another value at every start.
     instance: u64,
     started: Duration,
     recovering: AtomicBool,
-    stopping: AtomicBool,
 }
 
 impl Mds {
@@ -132,6 +135,8 @@ impl Mds {
         let sessions = load_sessions(kv.as_ref(), env.monotonic())?;
         let recovering = !sessions.is_empty();
         let unfinished = Unfinished::load(kv.as_ref())?;
+        let calm = env.monotonic() + settings.lease;
+        let checks = ObjectChecks::load(kv.as_ref(), &router.map(), calm)?;
         let planner = Planner {
             pending: Group::default(),
             committing: None,
@@ -139,7 +144,8 @@ impl Mds {
             opens: opens::OpenTable::default(),
             counters,
             reserved_until: counters.next_object.saturating_sub(1),
-            rotation: env.random(),
+            // Room to count on.
+            rotation: env.random() >> 1,
             recovering: true,
             garbage: GarbageQueue::load(kv.as_ref())?,
             lingering: Lingering::default(),
@@ -152,16 +158,16 @@ impl Mds {
             committer: Committer::new(committed, grants, planner, settings.durability),
             objects: Objects::new(router),
             sessions,
-            locks: Mutex::default(),
+            locks: lock_waits::Locks::default(),
             reservations: Reservations::default(),
             truncating: truncate::Busy::default(),
             unfinished: Mutex::new(unfinished),
+            checks,
             space,
             room: room::Room::new(admit),
             instance: env.random() | 1,
             started: env.monotonic(),
             recovering: AtomicBool::new(true),
-            stopping: AtomicBool::new(false),
             env,
         };
         tracing::info!(%target, sessions = mds.sessions.len(), recovering, "metadata target open");
@@ -201,19 +207,19 @@ impl Mds {
         self.committer.sync()
     }
 
-    /// Lets long background work end early.
+    /// Lets long background work end early; what is left is done after the next start.
     pub fn stop(&self) {
-        self.stopping.store(true, Ordering::Relaxed);
+        self.objects.stop();
     }
 
     /// Number of sessions, open files and held locks, for metrics.
     pub fn counts(&self) -> (usize, usize, usize) {
         let opens = self.committer.with_planner(|planner| planner.opens.len());
-        (self.sessions.len(), opens, self.locks.lock().len())
+        (self.sessions.len(), opens, self.locks.table().len())
     }
 
     fn is_stopping(&self) -> bool {
-        self.stopping.load(Ordering::Relaxed)
+        self.objects.is_stopping()
     }
 
     fn is_recovering(&self) -> bool {
@@ -274,7 +280,7 @@ impl Mds {
         let spec = asked.or(parent.spec.as_ref()).cloned().unwrap_or_default();
         txn.planner.rotation = txn.planner.rotation.wrapping_add(1);
         let map = self.objects.router().map();
-        let layout: Layout = placement::place(&spec.try_into()?, &map, txn.planner.rotation >> 1)?;
+        let layout: Layout = placement::place(&spec.try_into()?, &map, txn.planner.rotation)?;
         Ok((&layout).into())
     }
 }

@@ -1,6 +1,7 @@
 //! Advisory locks of all clients: byte ranges (fcntl) and whole files (flock), in memory.
 //!
-//! Waiting is the client's: it asks again. A waiter keeps its place in the queue of the file as long
+//! Waiting is the client's: it asks again, when it has been told that it may be worth while
+//! ([`crate::lock_waits`]) or after a pause. A waiter keeps its place in the queue of the file as long
 //! as it asks often enough, so that locks are given in the order asked for, and so that circles of
 //! waiters are found (fcntl only, as POSIX wants).
 
@@ -56,6 +57,22 @@ struct FileLocks {
     waiting: Vec<(Lock, Duration)>,
 }
 
+impl FileLocks {
+    /// The place of a wish in the queue.
+    fn place_of(&self, wanted: &Lock) -> Option<usize> {
+        self.waiting.iter().position(|(waiter, _)| same(waiter, wanted))
+    }
+
+    /// Whether a lock is in the way, or somebody who came first.
+    fn blocks(&self, wanted: &Lock) -> bool {
+        let queue = &self.waiting[..self.place_of(wanted).unwrap_or(self.waiting.len())];
+        // Whoever holds a part already may go on: making it queue behind others would lock both out.
+        let holds = self.held.iter().any(|held| held.owner == wanted.owner);
+        self.held.iter().any(|held| held.conflicts(wanted))
+            || !holds && queue.iter().any(|(first, _)| first.conflicts(wanted))
+    }
+}
+
 /// The locks of all files.
 #[derive(Default)]
 pub struct LockTable {
@@ -80,13 +97,8 @@ impl LockTable {
         if file.held.len() >= MAX_LOCKS {
             return Err(ErrorKind::NoMemory.into());
         }
-        let ahead = file.waiting.iter().position(|(w, _)| same(w, &wanted));
-        let queue = &file.waiting[..ahead.unwrap_or(file.waiting.len())];
-        // Whoever holds a part already may go on: making it queue behind others would lock both out.
-        let holds = file.held.iter().any(|h| h.owner == wanted.owner);
-        let blocked = file.held.iter().any(|held| held.conflicts(&wanted))
-            || !holds && queue.iter().any(|(first, _)| first.conflicts(&wanted));
-        if !blocked {
+        let ahead = file.place_of(&wanted);
+        if !file.blocks(&wanted) {
             if let Some(at) = ahead {
                 file.waiting.remove(at);
             }
@@ -104,6 +116,16 @@ impl LockTable {
             }
         }
         Ok(false)
+    }
+
+    /// Whether one who waits could have the lock now. It counts as having asked.
+    pub fn is_free(&mut self, fid: Fid, family: Family, wanted: &Lock, now: Duration) -> bool {
+        let Some(file) = self.files.get_mut(&(fid, family)) else { return true };
+        if let Some(at) = file.place_of(wanted) {
+            file.waiting[at].1 = now;
+        }
+        file.waiting.retain(|(_, seen)| now.saturating_sub(*seen) < WAITER_PATIENCE);
+        !file.blocks(wanted)
     }
 
     /// Gives up waiting.

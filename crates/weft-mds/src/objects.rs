@@ -1,27 +1,59 @@
 //! What a metadata target asks of the OSTs: sizes, cutting, destroying. Never on the path of data.
 
 use crate::record::Inode;
+use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use weft_model::layout::ObjectRef;
-use weft_model::{ErrorKind, Fid, FsError, Layout, Result, TargetId};
+use weft_model::{ErrorKind, Fid, FsError, Layout, ObjectId, Result, TargetId};
 use weft_rpc::pb::oss;
 use weft_rpc::router::{Patience, Router};
 use weft_rpc::{Bulk, Call, Message, Reply};
 
 /// How long an OST may take before the request that needs it is sent back to the client to come
 /// again.
-const PATIENCE: Patience<'static> = Patience::of(Duration::from_secs(10));
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How long it may take where nobody waits, and other work does.
+const BACKGROUND: Duration = Duration::from_secs(2);
 
 /// The way to the objects.
 pub struct Objects {
     router: Arc<Router>,
+    /// The target stops: no OST that is gone is waited for any more.
+    stopping: AtomicBool,
 }
 
 impl Objects {
     /// Asks through `router`.
     pub const fn new(router: Arc<Router>) -> Objects {
-        Objects { router }
+        Objects { router, stopping: AtomicBool::new(false) }
+    }
+
+    /// From now on an OST that does not answer soon is given up.
+    pub fn stop(&self) {
+        self.stopping.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether [`Self::stop`] was called.
+    pub fn is_stopping(&self) -> bool {
+        self.stopping.load(Ordering::Relaxed)
+    }
+
+    /// Asks several OSTs at once.
+    fn ask_all(&self, calls: &mut [Call<'_>]) -> Vec<Result<Reply>> {
+        let stopping = || self.is_stopping();
+        let patience = Patience { limit: Some(PATIENCE), interrupted: Some(&stopping) };
+        let answers = self.router.call_all(calls, &patience).into_iter();
+        answers.map(|answer| answer.map_err(come_again)).collect()
+    }
+
+    /// Asks one OST in the background.
+    fn ask<M: Message>(&self, ost: TargetId, message: M) -> Result<M::Reply> {
+        let stopping = || self.is_stopping();
+        let patience = Patience { limit: Some(BACKGROUND), interrupted: Some(&stopping) };
+        self.router.ask(ost, message, &patience).map_err(come_again)
     }
 
     /// The router.
@@ -45,7 +77,7 @@ impl Objects {
             })
             .collect();
         let mut size = inode.size;
-        let answers = self.router.call_all(&mut calls, &PATIENCE);
+        let answers = self.ask_all(&mut calls);
         for ((_, objects), answer) in by_target.iter().zip(answers) {
             let Reply::Stat(reply) = answer? else {
                 return Err(FsError::new(ErrorKind::Protocol, "stat objects"));
@@ -73,15 +105,44 @@ impl Objects {
                 Call { target: object.target, request: cut.into_request(), bulk: Bulk::None }
             })
             .collect();
-        self.router.call_all(&mut calls, &PATIENCE).into_iter().try_for_each(|a| a.map(drop))
+        self.ask_all(&mut calls).into_iter().try_for_each(|a| a.map(drop))
     }
 
-    /// Removes every object of a file.
+    /// The next objects of an OST behind a cursor.
     ///
     /// # Errors
-    /// When an OST does not answer; some objects may be gone.
-    pub fn destroy(&self, fid: Fid, layout: &Layout) -> Result<()> {
-        let mut calls: Vec<Call<'_>> = group(layout.objects(fid))
+    /// `Invalid` for a cursor it does not know; when it does not answer.
+    pub fn list(&self, ost: TargetId, cursor: &str, limit: u32) -> Result<oss::ListObjectsReply> {
+        let request = oss::ListObjects { cursor: cursor.to_string(), limit };
+        self.ask(ost, request)
+    }
+
+    /// Attributes of objects of an OST, in their order.
+    ///
+    /// # Errors
+    /// When it does not answer.
+    pub fn stat(&self, ost: TargetId, objects: &[ObjectId]) -> Result<Vec<oss::ObjectStat>> {
+        let objects = objects.iter().map(|&object| object.into()).collect();
+        Ok(self.ask(ost, oss::Stat { objects })?.stats)
+    }
+
+    /// Removes objects of an OST.
+    ///
+    /// # Errors
+    /// When it does not answer; some may be gone.
+    pub fn destroy_at(&self, ost: TargetId, objects: &[ObjectId]) -> Result<()> {
+        let objects = objects.iter().map(|&object| object.into()).collect();
+        self.ask(ost, oss::Destroy { objects }).map(drop)
+    }
+
+    /// Removes every object of these files, with one request for each OST. Answers for each file whether
+    /// all OSTs have answered.
+    pub fn destroy(&self, files: &[(Fid, Layout)]) -> Vec<Result<()>> {
+        let map = self.router.map();
+        let objects = files.iter().flat_map(|(fid, layout)| layout.objects(*fid));
+        // What was on a target that an operator has removed went with it.
+        let by_target = group(objects.filter(|object| map.target(object.target).is_some()));
+        let mut calls: Vec<Call<'_>> = by_target
             .iter()
             .map(|(target, objects)| Call {
                 target: *target,
@@ -89,8 +150,22 @@ impl Objects {
                 bulk: Bulk::None,
             })
             .collect();
-        self.router.call_all(&mut calls, &PATIENCE).into_iter().try_for_each(|a| a.map(drop))
+        let answers = self.ask_all(&mut calls);
+        let targets = by_target.iter().map(|(target, _)| *target);
+        let failed: HashMap<TargetId, FsError> =
+            targets.zip(answers).filter_map(|(target, a)| Some((target, a.err()?))).collect();
+        let outcome = |(fid, layout): &(Fid, Layout)| {
+            let mut errors = layout.objects(*fid).filter_map(|object| failed.get(&object.target));
+            errors.next().map_or(Ok(()), |error| Err(error.again()))
+        };
+        files.iter().map(outcome).collect()
     }
+}
+
+/// It was not the client who has interrupted it, and another start of the target will do it.
+fn come_again(error: FsError) -> FsError {
+    let kind = if error.kind == ErrorKind::Interrupted { ErrorKind::NotReady } else { error.kind };
+    FsError { kind, ..error }
 }
 
 fn wire(objects: &[ObjectRef]) -> Vec<oss::Object> {

@@ -144,6 +144,17 @@ pub struct Truncation {
     pub size: u64,
 }
 
+/// How far the objects of an OST have been compared with inodes.
+#[derive(Clone, PartialEq, Eq, prost::Message)]
+pub struct ObjectCheck {
+    /// Of the OST's list; empty at the beginning.
+    #[prost(string, tag = "1")]
+    pub cursor: String,
+    /// Something was left that has to be looked at again.
+    #[prost(bool, tag = "2")]
+    pub again: bool,
+}
+
 /// Numbers given out. What was reserved and not used at a crash is skipped.
 #[derive(Clone, Copy, PartialEq, Eq, prost::Message)]
 pub struct Counters {

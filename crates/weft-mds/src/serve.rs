@@ -3,7 +3,7 @@
 use crate::record::SavedReply;
 use crate::sessions::Live;
 use crate::txn::Txn;
-use crate::{Mds, keys, ops, room, truncate};
+use crate::{Mds, check, keys, ops, room, truncate};
 use prost::Message as _;
 use std::sync::Arc;
 use weft_model::{ClientId, ErrorKind, Fid, FsError, Result, Xid};
@@ -73,12 +73,14 @@ impl Mds {
             Q::ListXattr(r) => ops::xattr::list(self, r).map(Reply::ListXattr),
             Q::Lock(r) => ops::lock::lock(self, info, r).map(Reply::Lock),
             Q::TestLock(r) => ops::lock::test(self, info, r).map(Reply::TestLock),
+            Q::AwaitLock(r) => ops::lock::wait(self, info, r).map(Reply::AwaitLock),
             Q::CancelLock(r) => ops::lock::cancel(self, info, r).map(Reply::CancelLock),
             Q::GetLayout(r) => ops::layout::get(self, r).map(Reply::GetLayout),
             Q::FidToPath(r) => ops::path::run(self, r).map(Reply::FidToPath),
             Q::MdtStatfs(_) => ops::statfs::run(self).map(Reply::MdtStatfs),
             Q::SyncTarget(_) => ops::fsync::sync_target(self).map(Reply::SyncTarget),
-            Q::ScrubTarget(_) => ops::scrub::run(self).map(Reply::ScrubTarget),
+            Q::CheckObjects(r) => check::run(self, r).map(Reply::CheckObjects),
+            Q::ScrubTarget(r) => ops::scrub::run(self, r).map(Reply::ScrubTarget),
             other => Err(FsError::new(ErrorKind::NotImplemented, other.name())
                 .on(format_args!("target={}", self.target))),
         }
@@ -146,6 +148,14 @@ impl Mds {
     }
 
     fn close(&self, info: &CallInfo, request: &mds::Close) -> Result<Reply> {
+        let mut named = None;
+        if request.fid == 0 {
+            // The answer to its open has not arrived: the client knows the handle only.
+            let opens = self.committer.with_planner(|p| p.opens.get(info.client, request.handle));
+            let fid = opens.map_or(0, |open| open.fid.0);
+            named = Some(mds::Close { fid, ..*request });
+        }
+        let request = named.as_ref().unwrap_or(request);
         let observed = ops::written::observe(self, Fid(request.fid), &request.written)?;
         // Where nothing was written, only the writer's mark goes; a crash may bring it back, and it is
         // looked through then. So that need not be waited for. Repeating either is harmless.

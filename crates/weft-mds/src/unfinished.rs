@@ -128,7 +128,7 @@ impl GarbageQueue {
     }
 
     /// They could not be destroyed now.
-    pub fn put_back(&mut self, files: Vec<Fid>) {
+    pub fn put_back(&mut self, files: BTreeSet<Fid>) {
         self.files.extend(files);
     }
 

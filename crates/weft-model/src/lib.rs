@@ -23,6 +23,7 @@ pub mod layout;
 pub mod map;
 pub mod name;
 pub mod placement;
+pub mod throttle;
 pub mod units;
 
 pub use attr::{Attr, FileType, SetAttr, SetTime, Timespec};

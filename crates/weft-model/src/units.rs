@@ -75,6 +75,16 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
     }
 }
 
+/// Writes a duration so that it is read back, down to a microsecond: `30s`, `5ms`, `100us`.
+pub fn format_duration(duration: Duration) -> String {
+    let micros = duration.as_micros();
+    match micros {
+        _ if micros.is_multiple_of(1_000_000) => format!("{}s", micros / 1_000_000),
+        _ if micros.is_multiple_of(1000) => format!("{}ms", micros / 1000),
+        _ => format!("{micros}us"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -98,6 +108,9 @@ mod tests {
     fn durations() {
         assert_eq!(parse_duration("30s"), Ok(Duration::from_secs(30)));
         assert_eq!(parse_duration("5ms"), Ok(Duration::from_millis(5)));
+        for text in ["0s", "30s", "1500ms", "100us"] {
+            assert_eq!(format_duration(parse_duration(text).unwrap()), text);
+        }
         assert_eq!(parse_duration("2"), Ok(Duration::from_secs(2)));
         assert!(parse_duration("soon").is_err());
     }

@@ -119,6 +119,7 @@ messages! {
     0x0107 Mgt SetTargetState: manager::SetTargetState => pb::Empty;
     0x0108 Mgt SetPool: manager::SetPool => pb::Empty;
     0x0109 Mgt NodeStats: pb::NodeStats => pb::NodeStatsReply;
+    0x010a Mgt Remove: manager::Remove => pb::Empty;
 
     0x0201 Mdt OpenSession: mds::OpenSession => mds::OpenSessionReply;
     0x0202 Mdt RenewSession: mds::RenewSession => pb::Empty;
@@ -153,11 +154,13 @@ messages! {
     0x0260 Mdt Lock: mds::Lock => mds::LockReply;
     0x0261 Mdt TestLock: mds::TestLock => mds::TestLockReply;
     0x0262 Mdt CancelLock: mds::CancelLock => pb::Empty;
+    0x0263 Mdt AwaitLock: mds::AwaitLock => mds::AwaitLockReply;
     0x0270 Mdt SetLayout: mds::SetLayout => pb::Empty;
     0x0271 Mdt GetLayout: mds::GetLayout => mds::GetLayoutReply;
     0x0272 Mdt FidToPath: mds::FidToPath => mds::FidToPathReply;
     0x0273 Mdt MdtStatfs: mds::Statfs => mds::StatfsReply;
     0x0274 Mdt ScrubTarget: mds::ScrubTarget => mds::ScrubTargetReply;
+    0x0275 Mdt CheckObjects: mds::CheckObjects => mds::CheckObjectsReply;
 
     0x0301 Ost Write: oss::Write => oss::WriteReply;
     0x0302 Ost Read: oss::Read => oss::ReadReply;

@@ -92,7 +92,8 @@ impl Request {
             Heartbeat(_) | AllocateSequence(_) | Truncate(_) | Destroy(_) => {
                 matches!(role, Role::Server)
             }
-            SetTargetState(_) | SetPool(_) | Scrub(_) | ScrubTarget(_) | ListObjects(_) => {
+            SetTargetState(_) | SetPool(_) | Remove(_) | Scrub(_) | ScrubTarget(_)
+            | CheckObjects(_) | ListObjects(_) => {
                 matches!(role, Role::Admin | Role::Server)
             }
             _ => true,

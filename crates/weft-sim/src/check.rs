@@ -63,9 +63,8 @@ pub fn tree(hand: &Hand, tree: &Tree) {
     }
 }
 
-/// Nothing is in the stores but files, their names and their objects. `after_power`: the power may have
-/// taken files whose objects it has left.
-pub fn stores(cluster: &Cluster, after_power: bool) {
+/// Nothing is in the stores but files, their names and their objects.
+pub fn stores(cluster: &Cluster) {
     if let Some(mds) = &*cluster.mds.lock() {
         assert_eq!(mds.counts(), (0, 0, 0), "sessions, opens, locks left");
     }
@@ -90,8 +89,7 @@ pub fn stores(cluster: &Cluster, after_power: bool) {
     for ost in &cluster.osts {
         let objects = ost.list(None, usize::MAX).unwrap_or_default();
         for object in objects {
-            let known = inodes.contains_key(&object.fid);
-            assert!(known || after_power, "object {object} of no file");
+            assert!(inodes.contains_key(&object.fid), "object {object} of no file");
         }
     }
 }

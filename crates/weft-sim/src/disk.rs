@@ -81,8 +81,12 @@ impl Kv for Disk<MemKv> {
         self.look().checkpoint(dir)
     }
 
-    fn verify(&self, progress: &mut dyn FnMut(u64) -> ControlFlow<()>) -> Result<VerifyReport> {
-        self.look().verify(progress)
+    fn verify(
+        &self,
+        from: &[u8],
+        progress: &mut dyn FnMut(u64) -> ControlFlow<()>,
+    ) -> Result<VerifyReport> {
+        self.look().verify(from, progress)
     }
 
     fn stats(&self) -> KvStats {

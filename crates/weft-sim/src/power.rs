@@ -8,6 +8,8 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 use weft_client::{CreateArgs, Ctx, OpenFlags};
 use weft_model::Fid;
+use weft_store::kv::POWER_LOST;
+use weft_store::{Batch, Kv};
 
 /// Cuts the power of everybody, brings it back, and looks.
 pub fn fail(stage: &Stage, clients: &[usize]) {
@@ -22,7 +24,8 @@ pub fn fail(stage: &Stage, clients: &[usize]) {
         world.pause(Duration::from_millis(10));
     }
     cluster.powered.store(true, Ordering::Relaxed);
-    world.pause(LEASE * 3);
+    // Until sessions have ended, and the objects of all OSTs have been compared with inodes.
+    world.pause(LEASE * 5);
 
     let (_, hand) = stage.hire("auditor");
     let trees = std::mem::take(&mut *stage.trees.lock());
@@ -41,14 +44,17 @@ pub fn fail(stage: &Stage, clients: &[usize]) {
         for (fid, _, images) in tree.files() {
             let there = found.values().any(|&(other, _)| other == fid);
             if there && !images.is_empty() {
-                check_contents(fid, images, &check::contents(&hand, fid, 200_000));
+                let real = check::contents(&hand, fid, 200_000);
+                check_contents(fid, images, &real);
+                let size = hand.must("getattr", hand.client.getattr(&Ctx::root(), fid)).size;
+                assert_eq!(size, real.len() as u64, "size of {fid}, and what is read");
             }
         }
     }
     check_new_files(stage, &hand);
     hand.unmount();
     world.pause(Duration::from_secs(2));
-    check::stores(cluster, true);
+    check::stores(cluster);
 }
 
 /// Each disk keeps what was synced and some of the rest; not every server has to have been hit.
@@ -59,6 +65,9 @@ fn cut_disks(stage: &Stage) {
         world.note(format_args!("the MDT keeps {kept} of {unsynced} batches"));
         kept
     });
+    // What the start of a target would find out.
+    let noted = cluster.mdt.write(Batch::new().put(&POWER_LOST, &[]));
+    noted.unwrap_or_else(|error| panic!("{error}"));
     cluster.book.crash_power(|unsynced| world.below(unsynced as u64 + 1) as usize);
     for ost in &cluster.osts {
         match world.one_in(3) {

@@ -43,6 +43,8 @@ pub struct Stage {
     contest: Mutex<Option<Arc<Contest>>>,
     /// Clients at work.
     pub(crate) working: AtomicUsize,
+    /// Operations of clients that have begun.
+    done: AtomicUsize,
 }
 
 /// Runs a plan. With `tracing` every event is printed.
@@ -55,6 +57,7 @@ pub fn run(plan: Plan, tracing: bool) -> Outcome {
         trees_made: AtomicUsize::new(0),
         contest: Mutex::default(),
         working: AtomicUsize::new(0),
+        done: AtomicUsize::new(0),
     });
     world.spawn("director", move || stage.direct());
     let failure = world.play().err();
@@ -74,7 +77,7 @@ impl Stage {
         let client = self.cluster.mount(process).unwrap_or_else(|error| panic!("mount: {error}"));
         let kept = Arc::new(Kept::new(self.world.plan.sabotage == Some(Sabotage::IgnoreRecalls)));
         if self.world.plan.caches {
-            kept.listen(&self.world, process, &client);
+            kept.attend(&self.world, process, &client);
         }
         Hand { world: self.world.clone(), client, number: process.number(), kept }
     }
@@ -95,9 +98,10 @@ impl Stage {
         let servers = servers.filter(|&(index, _)| index != 1 || plan.kill_mds).map(|(_, h)| h);
         self.spawn_killer("killer", plan.kill_every_ms, servers.collect());
         self.spawn_killer("reaper", plan.client_dies_every_ms, clients.clone());
-        let power_fails_at = self.world.now() + self.world.span(50_000, 3_000_000);
+        // In the midst of work: later there is nothing that was not synced.
+        let power_fails_after = self.world.below((plan.ops * plan.clients).max(1) as u64) as usize;
         while self.working.load(Ordering::Relaxed) > 0 {
-            if plan.power && self.world.now() >= power_fails_at {
+            if plan.power && self.done.load(Ordering::Relaxed) >= power_fails_after {
                 break;
             }
             // An MDS that is killed all the time never ends its recovery.
@@ -160,6 +164,7 @@ impl Stage {
         let mut rounds = Rounds::default();
         while *ops > 0 {
             *ops -= 1;
+            self.done.fetch_add(1, Ordering::Relaxed);
             hand.client.keep_alive(&mut rounds);
             match self.world.below(100) {
                 0..12 => {
@@ -183,13 +188,19 @@ impl Stage {
         hand.unmount();
     }
 
+    /// Whether everything that was written in a tree is bound to be there.
+    pub(crate) fn is_known(&self, tree: &Tree) -> bool {
+        !self.world.plan.writes_behind || !tree.was_left_open(|number| self.world.lives(number))
+    }
+
     /// A client that dies in a tree leaves it in an unknown state: nobody works there any more.
     fn work_in_a_tree(&self, hand: &Hand) {
         let mut trees = self.trees.lock();
         let free = trees.len();
         let taken = (free > 0).then(|| trees.swap_remove(self.world.below(free as u64) as usize));
         drop(trees);
-        let mut tree = taken.unwrap_or_else(|| self.new_tree(hand));
+        let known = taken.filter(|tree| self.is_known(tree));
+        let mut tree = known.unwrap_or_else(|| self.new_tree(hand));
         tree.forget_dead(|number| self.world.lives(number));
         tree.step(hand);
         self.trees.lock().push(tree);
@@ -218,14 +229,14 @@ impl Stage {
         self.world.pause(LEASE * 3);
         let (_, hand) = self.hire("auditor");
         let trees = std::mem::take(&mut *self.trees.lock());
-        for tree in &trees {
+        for tree in trees.iter().filter(|tree| self.is_known(tree)) {
             check::tree(&hand, tree);
         }
         let contest = self.contest.lock().take();
         contest.into_iter().for_each(|contest| contest.check(&hand));
         hand.unmount();
         self.world.pause(Duration::from_secs(2));
-        check::stores(&self.cluster, false);
+        check::stores(&self.cluster);
     }
 }
 

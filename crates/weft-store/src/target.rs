@@ -8,7 +8,7 @@
 //! ```
 
 use crate::files::{self, Lock};
-use crate::kv::{Kv, Profile, RocksKv};
+use crate::kv::{Batch, Kv, POWER_LOST, Profile, RocksKv};
 use crate::objects::{FsObjects, ObjectStore, ObjectsConfig, StatFs};
 use crate::space::{self, Gauge};
 use crate::superblock::{self, Superblock, Uuid};
@@ -139,6 +139,9 @@ impl Target {
             }
             TargetKind::Mdt | TargetKind::Mgt => None,
         };
+        if kind == TargetKind::Mdt && last_stop == LastStop::PowerLoss {
+            kv.write(Batch::new().put(&POWER_LOST, &[]))?;
+        }
         // Only now: a crash during the repair must be followed by the same repair.
         files::record_state(dir, true)?;
         let dir = dir.to_path_buf();

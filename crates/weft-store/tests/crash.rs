@@ -201,6 +201,49 @@ fn a_power_cut_leaves_every_block_readable() {
     }
 }
 
+/// The disk keeps an old copy of files that were cut or destroyed; what was synced later stays.
+#[test]
+fn a_power_cut_brings_nothing_back_that_was_cut_off() {
+    let dir = tempfile::tempdir().unwrap();
+    format(dir.path(), TargetId::ost(3));
+    let [cut, twice, gone, again, grown] = [1, 2, 3, 4, 5].map(object);
+    let target = open(dir.path());
+    let store = objects(&target);
+    for id in [cut, twice, gone, again, grown] {
+        write(&*store, id, 0, &[1; 100_000]);
+    }
+    store.sync_all().unwrap();
+    let files = |id| {
+        let data = data_path(dir.path(), id);
+        let sums = data.with_file_name(format!("{id}.crc"));
+        [data, sums].map(|path| (path.clone(), std::fs::read(path).unwrap()))
+    };
+    let old = [cut, twice, gone].map(files);
+    store.truncate(cut, 5000).unwrap();
+    store.truncate(twice, 100).unwrap();
+    write(&*store, twice, 90_000, &[2; 10]);
+    store.truncate(twice, 50_000).unwrap();
+    [gone, again].iter().for_each(|&id| store.destroy(id).unwrap());
+    store.sync(&[gone, again]).unwrap();
+    write(&*store, again, 0, &[3; 10]);
+    store.truncate(grown, 10).unwrap();
+    write(&*store, grown, 10, &[4; 1000]);
+    store.sync(&[again, grown]).unwrap();
+    drop((store, target));
+    for (path, bytes) in old.as_flattened() {
+        std::fs::write(path, bytes).unwrap();
+    }
+    pretend_power_cut(dir.path());
+    let target = open(dir.path());
+    let store = objects(&target);
+    let size = |id| store.stat(id).unwrap().map(|stat| stat.size);
+    assert_eq!((size(cut), size(twice), size(gone)), (Some(5000), Some(100), None));
+    assert_eq!(read(&*store, cut, 0, 10_000), [1; 5000]);
+    assert_eq!(read(&*store, again, 0, 100), [3; 10]);
+    assert_eq!(read(&*store, grown, 0, 2000), [&[1; 10][..], &[4; 1000]].concat());
+    assert!([cut, twice, again, grown].iter().all(|&id| scrub(&*store, id).is_empty()));
+}
+
 /// Only marked regions are made good after a power cut.
 #[test]
 fn a_power_cut_does_not_launder_damage() {

@@ -53,8 +53,14 @@ fn a_flipped_bit_in_a_sorted_file_is_found() {
         kv.write(Batch::new().put(&n.to_be_bytes(), &n.wrapping_mul(77).to_le_bytes().repeat(8)))
             .unwrap();
     }
-    let clean = kv.verify(&mut |_| ControlFlow::Continue(())).unwrap();
+    let clean = kv.verify(&[], &mut |_| ControlFlow::Continue(())).unwrap();
     assert!(clean.damaged.is_empty() && clean.keys == 40_000, "{clean:?}");
+    let (mut slices, mut keys, mut from) = (0, 0, Some(Vec::new()));
+    while let Some(key) = from {
+        let slice = kv.verify(&key, &mut |_| ControlFlow::Break(())).unwrap();
+        (slices, keys, from) = (slices + 1, keys + slice.keys, slice.next);
+    }
+    assert_eq!((slices, keys), (10, 40_000));
     drop(kv);
     let file = fs::read_dir(&path)
         .unwrap()
@@ -63,7 +69,7 @@ fn a_flipped_bit_in_a_sorted_file_is_found() {
         .expect("a sorted file");
     flip(&file, 5000);
     let kv = RocksKv::open(&path, profile).unwrap();
-    let report = kv.verify(&mut |_| ControlFlow::Continue(())).unwrap();
+    let report = kv.verify(&[], &mut |_| ControlFlow::Continue(())).unwrap();
     let name = file.file_name().unwrap().to_str().unwrap();
     assert!(report.damaged[0].contains(name), "{report:?} should name {name}");
     let error = kv.scan(&[], &[], &mut |_, _| ControlFlow::Continue(())).unwrap_err();

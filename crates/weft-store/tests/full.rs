@@ -134,7 +134,10 @@ fn store_survives_a_long_wait(dir: &Path) {
 
 fn objects_survive(dir: &Path) {
     format(&dir.join("ost"), TargetId::ost(1));
-    let target = open(&dir.join("ost"));
+    // A log that is soon full.
+    let profile = Some(Profile { memtable_bytes: 1 << 20, log_bytes: 1 << 20 });
+    let params = OpenParams { reserve: Some(0), profile, ..OpenParams::default() };
+    let target = Target::open(&dir.join("ost"), &params).unwrap();
     let store = objects(&target);
     let old = vec![1u8; 3 << 20];
     write(&*store, object(1), 0, &old);
@@ -159,8 +162,21 @@ fn objects_survive(dir: &Path) {
     // What is there can be overwritten and read.
     write(&*store, object(1), 1 << 20, &data);
     assert_eq!(read(&*store, object(1), 1 << 20, 1 << 20), data);
+    // Removing goes on, also where no note of it can be taken; none of these gives anything back.
+    let missing: Vec<_> = (1000..100_000).map(object).collect();
+    missing.iter().for_each(|&id| store.destroy(id).unwrap());
+    store.destroy(object(2)).unwrap();
+    store.sync(&missing).unwrap();
+    assert_eq!(store.stat(object(2)).unwrap(), None);
     fs::remove_file(dir.join("ballast")).unwrap();
-    write(&*store, object(2), 0, &data);
+    // The store of notes comes back when it is asked again.
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while let Err(error) =
+        store.write(object(2), 0, &checksum::compute(0, &data), &data, Check::Trust)
+    {
+        assert!(error.kind == ErrorKind::NoSpace && Instant::now() < deadline, "{error}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
     assert_eq!(read(&*store, object(1), 0, 1 << 20), old[..1 << 20]);
     store.sync_all().unwrap();
     drop(store);

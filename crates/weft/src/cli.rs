@@ -73,8 +73,12 @@ enum Command {
     /// Make a cluster, and keys for it.
     #[command(subcommand)]
     Cluster(c::cluster::Command),
-    /// Measure clusters through the client library.
-    Bench(c::bench::Bench),
+    /// Measure file systems with the benchmarks of the field.
+    #[command(subcommand)]
+    Bench(Box<c::bench::Command>),
+    /// Evaluate a whole system: studies, plots, reports.
+    #[command(subcommand)]
+    Eval(c::eval::Command),
     /// Run the servers of this node.
     Server(c::server::Server),
     /// Check configurations of nodes.
@@ -114,7 +118,8 @@ impl Command {
             Command::Client(command) => command.run(global),
             Command::Pool(command) => command.run(global),
             Command::Cluster(command) => command.run(),
-            Command::Bench(command) => command.run(),
+            Command::Bench(command) => command.run(global),
+            Command::Eval(command) => command.run(),
             Command::Server(command) => command.run(),
             Command::Config(command) => command.run(),
             Command::Completion(command) => command.run(),
@@ -133,12 +138,17 @@ pub fn run() -> anyhow::Result<Outcome> {
     cli.command.run(cli.global)
 }
 
-/// As a mount helper the program gets the arguments of `weft mount` only.
+/// As a mount helper the program gets the arguments of `weft mount` only; benchmarks have options that
+/// are not written as others are.
 fn arguments(mut arguments: Vec<OsString>) -> Vec<OsString> {
     let called = arguments.first().and_then(|name| Path::new(name).file_name());
     if called == Some(MOUNT_HELPER.as_ref()) {
         arguments[0] = "weft".into();
         arguments.insert(1, "mount".into());
+    }
+    if arguments.get(1).is_some_and(|word| word == "bench") {
+        // Its users type options such as -+n.
+        return weft_eval::iozone::config::readable(arguments);
     }
     arguments
 }

@@ -115,7 +115,7 @@ pub fn start_in_background(
 }
 
 /// This program, under its name if it still has it: it may have been replaced since it was started.
-fn own_program() -> PathBuf {
+pub fn own_program() -> PathBuf {
     let path = std::env::current_exe().ok().filter(|path| path.exists());
     path.unwrap_or_else(|| "/proc/self/exe".into())
 }

@@ -27,12 +27,7 @@ impl<'de> Deserialize<'de> for Bytes {
 
 impl Serialize for Time {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let millis = self.0.as_millis();
-        let text = match millis % 1000 {
-            0 => format!("{}s", millis / 1000),
-            _ => format!("{millis}ms"),
-        };
-        serializer.serialize_str(&text)
+        serializer.serialize_str(&units::format_duration(self.0))
     }
 }
 

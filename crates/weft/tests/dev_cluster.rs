@@ -257,6 +257,7 @@ fn killed_servers_lose_nothing_and_the_mount_goes_on() {
     dev.ok(&["dev", "up"]);
     check();
     assert_eq!(dev.run(&["scrub"]).status.code(), Some(0));
+    assert_eq!(dev.run(&["target", "check"]).status.code(), Some(0));
 }
 
 #[test]

@@ -267,5 +267,27 @@ fn the_example_of_three_nodes_works() {
     assert!(fs::read(client.path("striped")).unwrap() == data);
     ok(asked("status", &key));
     client.weft(&["umount", &client.path("")]);
-    assert!(servers.iter_mut().all(Server::stop));
+
+    // What is served is not removed, nor what may hold something, unless that is meant.
+    let manage =
+        |args: &[&str]| weft(2, &[args, &["--manager", "10.77.0.1", "--key", &key]].concat());
+    let refused = |args: &[&str]| {
+        let output = run(manage(args));
+        assert_eq!(output.status.code(), Some(1), "{args:?}");
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    let checked = ok(manage(&["target", "check"]));
+    assert!(checked.lines().count() == 2 && checked.contains("MDT0000"), "{checked}");
+    let why = refused(&["node", "remove", "node3", "--force"]);
+    assert!(why.contains("its server reports it"), "{why}");
+    assert!(servers[2].stop());
+    let why = refused(&["target", "remove", "OST0004"]);
+    assert!(why.contains("force"), "{why}");
+    let why = refused(&["node", "remove", "node3"]);
+    assert!(why.contains("OST0003, OST0004"), "{why}");
+    ok(manage(&["node", "remove", "node3", "--force"]));
+    let left = ok(manage(&["target", "list"]));
+    assert!(left.contains("OST0002") && !left.contains("OST0003"), "{left}");
+    assert!(!ok(manage(&["node", "list"])).contains("node3"));
+    assert!(servers[..2].iter_mut().all(Server::stop));
 }

@@ -21,6 +21,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         "weft-eval",
         &["weft-model", "weft-rpc", "weft-store", "weft-client", "weft-fuse", "weft-admin"],
     ),
+    ("weft-study", &["weft-model", "weft-eval"]),
     (
         "weft-sim",
         &[

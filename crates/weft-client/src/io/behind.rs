@@ -116,10 +116,8 @@ impl Client {
         len: u64,
         patience: &Patience<'_>,
     ) -> Result<()> {
-        match file.inode.buffer().overlaps(&(offset..offset.saturating_add(len))) {
-            true => self.write_back(&file.inode, false, patience),
-            false => Ok(()),
-        }
+        let waits = file.inode.buffer().overlaps(&(offset..offset.saturating_add(len)));
+        if waits { self.write_back(&file.inode, false, patience) } else { Ok(()) }
     }
 
     fn store_batch(

@@ -9,6 +9,7 @@ use crate::client::Client;
 use crate::ctx::Ctx;
 use crate::inode::OpenFile;
 use crate::metrics::Op;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use weft_model::{ErrorKind, Fid, FsError, Result};
 use weft_rpc::pb::mds;
@@ -16,10 +17,16 @@ use weft_rpc::router::Patience;
 
 /// End of a lock that reaches to the end of the file, whatever that will be.
 pub const TO_END: u64 = i64::MAX as u64;
-/// First pause between two questions of one who waits for a lock; doubles up to [`MAX_PAUSE`].
+/// First pause between two questions of one who waits for a lock without being told when it is free;
+/// doubles up to [`MAX_PAUSE`].
 const MIN_PAUSE: Duration = Duration::from_millis(1);
-/// Longest pause: what a waiter may lose after a lock was given back.
+/// Longest pause: what such a waiter may lose after a lock was given back.
 const MAX_PAUSE: Duration = Duration::from_millis(50);
+/// Longest that the MDT holds the request of a waiter, and so what an interrupt may have to wait.
+const TOLD_WITHIN: Duration = Duration::from_millis(250);
+/// Waiters that are told, each with a request that the MDT holds: a part of the requests that can be under
+/// way. More of them ask now and then.
+const MAX_TOLD: usize = 16;
 /// Longest wait for the MDT when giving up.
 const CANCEL: Duration = Duration::from_secs(2);
 
@@ -111,11 +118,29 @@ impl Client {
                 if ctx.interrupted.is_some_and(|interrupted| interrupted()) {
                     return self.give_up(file, range);
                 }
-                self.env().sleep(pause);
-                pause = (pause * 2).min(MAX_PAUSE);
+                if !self.await_lock(file, range) {
+                    self.env().sleep(pause);
+                    pause = (pause * 2).min(MAX_PAUSE);
+                }
             }
             Ok(())
         })
+    }
+
+    /// Has the MDT tell when a lock is free, for as long as an interrupt may wait. Whether it has, or some
+    /// time has passed; if not, whoever waits has to pause.
+    fn await_lock(&self, file: &OpenFile, range: &LockRange) -> bool {
+        let told = Told::enter(&self.told_of_locks);
+        if self.config.polls_locks || told.is_none() {
+            return false;
+        }
+        let since = self.env().monotonic();
+        let lock = Some(range.to_wire(file.fid(), true));
+        let request = mds::AwaitLock { lock, wait_ms: TOLD_WITHIN.as_millis() as u32 };
+        // What is wrong is met again by whoever asks for the lock.
+        let answer = self.ask(file.fid(), request, &Patience::of(TOLD_WITHIN));
+        let waited = self.env().monotonic().saturating_sub(since);
+        answer.is_ok_and(|reply| reply.free || waited >= MAX_PAUSE)
     }
 
     /// One question. The record is changed together with the MDT's, so that both see the changes of
@@ -176,5 +201,22 @@ impl Client {
         let kind = LockKind::Unlock;
         let all = LockRange { owner, flock: false, kind, start: 0, end: TO_END, pid: 0 };
         self.lock(ctx, file, &all, false)
+    }
+}
+
+/// One of those who are told when a lock is free.
+struct Told<'a>(&'a AtomicUsize);
+
+impl Told<'_> {
+    fn enter(count: &AtomicUsize) -> Option<Told<'_>> {
+        let free = |told| (told < MAX_TOLD).then_some(told + 1);
+        count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, free).ok()?;
+        Some(Told(count))
+    }
+}
+
+impl Drop for Told<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }

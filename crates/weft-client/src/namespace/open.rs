@@ -62,12 +62,12 @@ impl Client {
                 handle,
                 layout: args.layout.map(Into::into),
             };
-            let (known, file, created) =
-                self.ask_and_keep(ctx, parent, request, |reply: mds::CreateReply| {
-                    let known = Known::required(reply.entry)?;
-                    let file = self.attach(&known, &asked, handle, args.flags);
-                    Ok((known, file, reply.created))
-                })?;
+            let opened = self.ask_and_keep(ctx, parent, request, |reply: mds::CreateReply| {
+                let known = Known::required(reply.entry)?;
+                let file = self.attach(&known, &asked, handle, args.flags);
+                Ok((known, file, reply.created))
+            });
+            let (known, file, created) = self.note_unanswered(parent, handle, opened)?;
             let attr = if !created && args.flags.has(OpenFlags::TRUNCATE) {
                 self.cut_at_open(ctx, &file)?
             } else {
@@ -102,12 +102,13 @@ impl Client {
                 flags: flags.to_wire(),
                 handle,
             };
-            self.ask_and_keep(ctx, parent, request, |reply: mds::CreateReply| {
+            let opened = self.ask_and_keep(ctx, parent, request, |reply: mds::CreateReply| {
                 let known = Known::required(reply.entry)?;
                 let file = self.attach(&known, &asked, handle, flags);
                 let attr = known.found(known.attr, &asked, None);
                 Ok(Created { attr, file, created: true })
-            })
+            });
+            self.note_unanswered(parent, handle, opened)
         })
     }
 
@@ -128,11 +129,12 @@ impl Client {
             let handle = self.new_handle();
             let asked = self.asking();
             let request = |cred| mds::Open { cred, fid: fid.0, flags: flags.to_wire(), handle };
-            let (found, file) = self.ask_and_keep(ctx, fid, request, |entry: mds::Entry| {
+            let opened = self.ask_and_keep(ctx, fid, request, |entry: mds::Entry| {
                 let known = Known::try_from(entry)?;
                 let found = known.found(known.attr, &asked, None);
                 Ok((found, self.attach(&known, &asked, handle, flags)))
-            })?;
+            });
+            let (found, file) = self.note_unanswered(fid, handle, opened)?;
             let attr = match flags.has(OpenFlags::TRUNCATE) {
                 true => self.cut_at_open(ctx, &file)?,
                 false => found,

@@ -58,6 +58,10 @@ pub struct World {
     pub damaged_reads: u32,
     /// Index of an object that cannot be written.
     pub full_object: Option<u32>,
+    /// So many creations are carried out and not answered.
+    pub lost_answers: u32,
+    /// Closed by their handle alone.
+    pub closed_handles: Vec<u64>,
     /// So many lock requests are refused before one is granted.
     pub busy_locks: u32,
     /// Reports as they came.
@@ -150,7 +154,14 @@ impl Fake {
                 ..Default::default()
             }),
             Q::GetAttr(r) => Reply::GetAttr(self.entry(world, Fid(r.fid))?),
-            Q::Create(r) => Reply::Create(self.create(world, r)?),
+            Q::Create(r) => {
+                let made = self.create(world, r)?;
+                if world.lost_answers > 0 {
+                    world.lost_answers -= 1;
+                    return Err(ErrorKind::Interrupted.into());
+                }
+                Reply::Create(made)
+            }
             Q::Open(r) => Reply::Open(self.entry(world, Fid(r.fid))?),
             Q::SetAttr(r) => {
                 report(world, Fid(r.fid), &r.written);
@@ -163,6 +174,10 @@ impl Fake {
                     data.truncate(layout.object_size(id.index, r.size.unwrap_or(0)) as usize);
                 }
                 Reply::SetAttr(self.entry(world, Fid(r.fid))?)
+            }
+            Q::Close(r) if r.fid == 0 => {
+                world.closed_handles.push(r.handle);
+                Reply::Close(pb::Empty {})
             }
             Q::Close(r) => {
                 report(world, Fid(r.fid), &r.written);
@@ -189,6 +204,7 @@ impl Fake {
                 world.busy_locks = world.busy_locks.saturating_sub(1);
                 Reply::Lock(mds::LockReply { granted })
             }
+            Q::AwaitLock(_) => Reply::AwaitLock(mds::AwaitLockReply { free: true }),
             Q::CancelLock(_) => Reply::CancelLock(pb::Empty {}),
             Q::RenewSession(_) => Reply::RenewSession(pb::Empty {}),
             Q::CloseSession(_) => Reply::CloseSession(pb::Empty {}),

@@ -1,7 +1,8 @@
 //! Sessions: opened again, reclaimed, lost.
 
 use super::fake::{Fake, create};
-use crate::{Client, Ctx, LockKind, LockRange, OpenFile, OpenFlags};
+use crate::{Client, CreateArgs, Ctx, LockKind, LockRange, OpenFile, OpenFlags, Rounds};
+use std::time::Duration;
 use weft_model::ErrorKind;
 
 fn write_lock(client: &Client, file: &OpenFile) {
@@ -78,4 +79,21 @@ fn unmount_closes_what_is_open() {
     let world = fake.world.lock();
     assert_eq!(world.attrs[&file.fid()].0.size, 3);
     assert!(world.log.ends_with(&["Close", "CloseSession"]));
+}
+
+#[test]
+fn what_was_opened_unheard_is_closed_later() {
+    let (fake, client) = Fake::start(1);
+    fake.world.lock().lost_answers = 1;
+    let args = CreateArgs { flags: OpenFlags::WRITE, ..CreateArgs::default() };
+    let error = client.create(&Ctx::root(), client.root(), b"f", &args).unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Interrupted);
+    let file = create(&client, "f");
+    let mut rounds = Rounds::default();
+    // Also by the client's own thread, which may come first.
+    client.keep_alive(&mut rounds);
+    client.keep_alive(&mut rounds);
+    std::thread::sleep(Duration::from_millis(700));
+    let closed = fake.world.lock().closed_handles.clone();
+    assert!(closed.len() == 1 && closed[0] != file.handle, "{closed:?}");
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Parser;
-use weft_fuse::kernel::{Config, Features, MountOptions, Session, Terms, Threads};
+use weft_fuse::kernel::{Config, Features, MountOptions, Session, Terms, Threads, Transport};
 use weft_fuse::null::{NullFs, NullOptions};
 
 /// Mounts an in-memory file system that stores no data, until it is unmounted.
@@ -22,6 +22,9 @@ struct Args {
     /// A channel of its own for each thread.
     #[arg(long)]
     clone_channel: bool,
+    /// How requests get here: auto, dev or uring.
+    #[arg(long, default_value_t)]
+    transport: Transport,
     /// How long the kernel may cache names and attributes, in milliseconds.
     #[arg(long, default_value_t = 1000)]
     ttl_ms: u64,
@@ -63,7 +66,8 @@ fn main() -> std::io::Result<()> {
         allow_other: !args.private,
         ..MountOptions::default()
     };
-    let session = Session::mount(fs, &args.mountpoint, &options, Config { terms, threads })?;
+    let config = Config { terms, threads, transport: args.transport };
+    let session = Session::mount(fs, &args.mountpoint, &options, config)?;
     session.wait();
     Ok(())
 }

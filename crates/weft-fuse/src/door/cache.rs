@@ -145,6 +145,11 @@ pub(super) fn end_publishing() {
     PUBLISHING.with_borrow_mut(|held| drop(held.take()));
 }
 
+/// Whether this thread still has to call [`end_publishing`].
+pub(super) fn is_publishing() -> bool {
+    PUBLISHING.with_borrow(|held| held.is_some())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

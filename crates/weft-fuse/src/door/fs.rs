@@ -1,7 +1,7 @@
 //! The operations, in the order of [`FileSystem`].
 
 use super::Door;
-use super::cache::end_publishing;
+use super::cache::{end_publishing, is_publishing};
 use super::convert;
 use super::handle::{bad_handle, open_flags};
 use super::xattr::is_virtual;
@@ -32,6 +32,10 @@ impl FileSystem for Door {
 
     fn replied(&self) {
         end_publishing();
+    }
+
+    fn awaits_reply(&self) -> bool {
+        is_publishing()
     }
 
     fn lookup(&self, req: &Request<'_>, parent: u64, name: &OsStr) -> Result<Entry> {

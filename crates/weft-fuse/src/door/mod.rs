@@ -45,7 +45,7 @@ use self::complaints::Complaints;
 use self::handle::Handle;
 use self::lock::Waiters;
 use self::table::Table;
-use crate::kernel::{Config, Mount, MountOptions, Session, Terms, Threads};
+use crate::kernel::{Config, Mount, MountOptions, Session, Terms, Threads, Transport};
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -72,6 +72,8 @@ pub struct DoorConfig {
     pub max_request: u32,
     /// Threads to serve with.
     pub threads: Threads,
+    /// How requests get here.
+    pub transport: Transport,
     /// How the mount looks; its `max_read` follows `max_request`.
     pub options: MountOptions,
 }
@@ -87,6 +89,7 @@ impl Default for DoorConfig {
             direct_io: true,
             max_request: 1 << 20,
             threads: Threads { max: MAX_THREADS, ..Threads::default() },
+            transport: Transport::default(),
             options: MountOptions { allow_other: is_root, ..MountOptions::default() },
         }
     }
@@ -151,10 +154,10 @@ impl Mounted {
 pub fn mount(client: Arc<Client>, mountpoint: &Path, config: DoorConfig) -> io::Result<Mounted> {
     let terms = Terms { max_write: config.max_request, ..Terms::default() };
     let options = MountOptions { max_read: config.max_request, ..config.options.clone() };
-    let threads = config.threads;
+    let config_of_session = Config { terms, threads: config.threads, transport: config.transport };
     let door = Door::new(client.clone(), config);
     let cache: Arc<dyn Keeping> = door.cache.clone();
-    let session = Session::mount(door, mountpoint, &options, Config { terms, threads })?;
+    let session = Session::mount(door, mountpoint, &options, config_of_session)?;
     if client.caches() {
         client.start_caching(&cache).map_err(io::Error::other)?;
     }

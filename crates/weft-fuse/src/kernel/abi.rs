@@ -85,6 +85,13 @@ pub mod notify {
     pub const EXPIRE_ONLY: u32 = 1 << 0;
 }
 
+/// Commands of the io_uring transport (`enum fuse_uring_cmd`).
+#[allow(missing_docs)] // the names are the documentation: see fuse.h
+pub mod uring {
+    pub const REGISTER: u32 = 1;
+    pub const COMMIT_AND_FETCH: u32 = 2;
+}
+
 /// Bits of [`SetattrIn::valid`].
 #[allow(missing_docs)] // the names are the documentation: see fuse.h
 pub mod fattr {

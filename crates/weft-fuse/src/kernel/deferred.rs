@@ -5,19 +5,29 @@ use std::sync::Arc;
 use super::device::Device;
 use super::errno::{Errno, Result};
 use super::interrupt::Interrupts;
+use super::letterbox::Letterbox;
+use super::request::Request;
+
+/// How a deferred reply gets to the kernel.
+pub(crate) enum Way {
+    /// Written to the device that the request came from.
+    Device(Arc<Device>),
+    /// Through the worker of the ring that the request came from.
+    Letterbox(Arc<Letterbox>),
+}
 
 /// The right and duty to answer one request, once. Dropped unanswered, it answers `EIO`.
 pub struct Deferred {
     unique: u64,
-    device: Arc<Device>,
+    way: Way,
     interrupts: Arc<Interrupts>,
     answered: bool,
 }
 
 impl Deferred {
-    pub(crate) fn new(unique: u64, device: Arc<Device>, interrupts: Arc<Interrupts>) -> Deferred {
-        interrupts.defer(unique);
-        Deferred { unique, device, interrupts, answered: false }
+    pub(crate) fn new(request: &Request<'_>, way: Way, interrupts: Arc<Interrupts>) -> Deferred {
+        interrupts.defer(request);
+        Deferred { unique: request.unique, way, interrupts, answered: false }
     }
 
     /// Answers the request.
@@ -40,9 +50,13 @@ impl Deferred {
     fn answer(&mut self, result: Result<()>) {
         self.answered = true;
         self.interrupts.answered(self.unique);
-        let error = result.err();
-        if let Err(failure) = self.device.reply(self.unique, error, &[]) {
-            tracing::debug!(unique = self.unique, %failure, "deferred reply not delivered");
+        match &self.way {
+            Way::Letterbox(letterbox) => letterbox.put(result),
+            Way::Device(device) => {
+                if let Err(failure) = device.reply(self.unique, result.err(), &[]) {
+                    tracing::debug!(unique = self.unique, %failure, "deferred reply not delivered");
+                }
+            }
         }
     }
 }

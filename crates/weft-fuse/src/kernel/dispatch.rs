@@ -12,14 +12,16 @@ use std::sync::Arc;
 use zerocopy::{Immutable, IntoBytes};
 
 use super::abi::{BatchForgetIn, ForgetIn, ForgetOne, InterruptIn, op};
-use super::deferred::Deferred;
+use super::deferred::{Deferred, Way};
 use super::device::Device;
 use super::errno::{Errno, Result};
 use super::fs::FileSystem;
 use super::interrupt::{Interrupts, Slot};
+use super::letterbox::Letterboxes;
 use super::message::{Args, Message};
 use super::negotiate::Terms;
 use super::request::Request;
+use super::types::LockKind;
 
 /// What is to be sent back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,8 +30,10 @@ pub(crate) enum Outcome {
     Reply(usize),
     /// An error reply.
     Error(Errno),
-    /// Nothing: the operation has no reply, or its [`Deferred`] sends it.
+    /// Nothing: the operation has no reply.
     Silent,
+    /// Nothing yet: a [`Deferred`] sends it.
+    Deferred,
 }
 
 impl From<Result<usize>> for Outcome {
@@ -45,13 +49,13 @@ pub(crate) struct Server<F> {
     pub interrupts: Arc<Interrupts>,
 }
 
-/// Where a request came from.
+/// Where a request came from, which is where its reply must go.
 #[derive(Clone, Copy)]
-pub(crate) struct Origin<'a> {
-    /// The device it was read from, on which it must be answered.
-    pub device: &'a Arc<Device>,
-    /// The slot of the worker that serves it.
-    pub slot: &'a Slot,
+pub(crate) enum Origin<'a> {
+    /// The device it was read from.
+    Device(&'a Arc<Device>),
+    /// A ring, whose worker waits for deferred replies at a letterbox.
+    Ring(&'a Letterboxes),
 }
 
 /// One request on its way to the file system.
@@ -65,22 +69,24 @@ struct Call<'a, F> {
 }
 
 impl<F: FileSystem> Server<F> {
-    /// Serves one request, writing the body of its reply to `out`. A panic of the file system
-    /// becomes `EIO`.
+    /// Serves one request on the worker that `slot` belongs to, writing the body of its reply to
+    /// `out`. A panic of the file system becomes `EIO`.
     pub(crate) fn serve(
         &self,
         message: Message<'_>,
         origin: Origin<'_>,
+        slot: &Slot,
         out: &mut [u8],
     ) -> Outcome {
         let Message { header, args, extensions } = message;
-        let request = Request::new(&header, extensions, Some(origin.slot));
+        let request = Request::new(&header, extensions, Some(slot));
         let call = Call { server: self, origin, request, node: header.nodeid, args, out };
         // What a panic leaves half done is the file system's own state, guarded by its own locks.
         catch_unwind(AssertUnwindSafe(|| call.run(header.opcode))).unwrap_or_else(|_| {
             tracing::error!(opcode = header.opcode, node = header.nodeid, "operation panicked");
             match header.opcode {
-                op::FORGET | op::BATCH_FORGET | op::SETLK | op::SETLKW => Outcome::Silent,
+                op::FORGET | op::BATCH_FORGET => Outcome::Silent,
+                op::SETLK | op::SETLKW => Outcome::Deferred,
                 _ => Outcome::Error(Errno::EIO),
             }
         })
@@ -97,7 +103,7 @@ impl<F: FileSystem> Call<'_, F> {
             }
             op::INTERRUPT => self.interrupt(),
             op::SETLK | op::SETLKW => {
-                self.setlk(opcode == op::SETLKW).map_or_else(Outcome::Error, |()| Outcome::Silent)
+                self.setlk(opcode == op::SETLKW).map_or_else(Outcome::Error, |()| Outcome::Deferred)
             }
             // No data is ever asked of the kernel, so no answer of its can be expected.
             op::NOTIFY_REPLY => Outcome::Silent,
@@ -144,9 +150,15 @@ impl<F: FileSystem> Call<'_, F> {
 
     fn setlk(&mut self, wait: bool) -> Result<()> {
         let lock = self.lock()?;
-        let unique = self.request.unique;
-        let interrupts = self.server.interrupts.clone();
-        let reply = Deferred::new(unique, self.origin.device.clone(), interrupts);
+        // Unlocking asks for it too, but never waits.
+        let wait = wait && lock.kind != LockKind::Unlock;
+        let way = match self.origin {
+            Origin::Device(device) => Way::Device(device.clone()),
+            Origin::Ring(letterboxes) => {
+                Way::Letterbox(letterboxes.open(self.request.unique, wait).ok_or(Errno::ENOLCK)?)
+            }
+        };
+        let reply = Deferred::new(&self.request, way, self.server.interrupts.clone());
         self.server.fs.setlk(&self.request, self.node, &lock, wait, reply);
         Ok(())
     }

@@ -15,7 +15,8 @@ use super::types::*;
 /// request, and its return value is the reply.
 ///
 /// - Methods run at the same time on many threads; a blocked one delays no other request, since
-///   the session adds threads (up to its limit).
+///   the session adds threads (up to its limit, see [`Threads`](super::Threads) and
+///   [`Transport`](super::Transport)).
 /// - `Err(ENOSYS)` makes the kernel stop sending that operation for the life of the mount where
 ///   the operation is optional (`open`, `flush`, `access`, xattrs, locks, `statx`, ...); where it
 ///   is not, it is the caller's error. It is the default throughout unless said otherwise.
@@ -37,8 +38,15 @@ pub trait FileSystem: Send + Sync + 'static {
     fn destroy(&self) {}
 
     /// Called after the reply of an operation, or its error, was handed to the kernel, on the thread that
-    /// carried it out.
+    /// carried it out. See also [`FileSystem::awaits_reply`].
     fn replied(&self) {}
+
+    /// Whether the reply that this thread is about to hand over must have reached the kernel before
+    /// [`FileSystem::replied`] is called. Otherwise a ring may hand it over right afterwards,
+    /// together with waiting for the next request, which saves a system call.
+    fn awaits_reply(&self) -> bool {
+        true
+    }
 
     /// Finds a name. A negative entry (`node` 0) says "no such name" with a lifetime, `ENOENT`
     /// says it without. With the feature `EXPORT_SUPPORT`, names may be `.` and `..`.

@@ -8,16 +8,20 @@ use zerocopy::IntoBytes;
 
 use super::abi::{InHeader, op};
 use super::buffer::Buffer;
+use super::crew::{Crew, End};
 use super::device::Device;
 use super::dispatch::Server;
-use super::errno::{Errno, Result};
+use super::errno::Errno;
 use super::fs::FileSystem;
 use super::interrupt::Interrupts;
+use super::letterbox::Letterboxes;
 use super::message::Message;
 use super::mount::{Mount, MountOptions};
-use super::negotiate::{Offer, Terms};
+use super::negotiate::{Features, Offer, Terms};
 use super::notify::Notifier;
-use super::workers::{End, Threads, Workers};
+use super::rings::{self, Prepared};
+use super::transport::Transport;
+use super::workers::{Threads, Workers};
 
 /// How to serve a mount.
 #[derive(Clone, Copy, Debug, Default)]
@@ -26,6 +30,8 @@ pub struct Config {
     pub terms: Terms,
     /// Threads to serve with.
     pub threads: Threads,
+    /// How requests get here.
+    pub transport: Transport,
 }
 
 /// A file system being served. It goes on until it is unmounted, by whomever.
@@ -56,6 +62,9 @@ impl Session {
                 Ok(session)
             }
             Err(error) => {
+                // The kernel may wait for rings that could not be started. Either fails if it is
+                // gone already.
+                let _ = mount.abort();
                 let _ = mount.unmount(true);
                 Err(error)
             }
@@ -69,8 +78,9 @@ impl Session {
     /// [`FileSystem::init`] answers, or failure to start threads.
     pub fn serve(fs: impl FileSystem, device: Device, config: Config) -> io::Result<Session> {
         let device = Arc::new(device);
-        let terms = initialise(&fs, &device, config.terms)?;
-        Session::start(fs, device, terms, config.threads)
+        let threads = config.threads.at_least_one();
+        let (terms, rings) = initialise(&fs, &device, Config { threads, ..config })?;
+        Session::start(fs, device, terms, threads, rings)
     }
 
     /// Serves `fs` on a device that another process has initialised to the `terms` it found by
@@ -78,14 +88,18 @@ impl Session {
     /// left unanswered come again after [`Notifier::resend`].
     ///
     /// # Errors
-    /// Failure to start threads.
+    /// `EOPNOTSUPP` if requests came through io_uring, whose rings have died with their process;
+    /// failure to start threads.
     pub fn resume(
         fs: impl FileSystem,
         device: Device,
         terms: Terms,
         threads: Threads,
     ) -> io::Result<Session> {
-        Session::start(fs, Arc::new(device), terms, threads)
+        if terms.features.contains(Features::OVER_IO_URING) {
+            return Err(Errno::EOPNOTSUPP.into());
+        }
+        Session::start(fs, Arc::new(device), terms, threads.at_least_one(), None)
     }
 
     fn start(
@@ -93,12 +107,22 @@ impl Session {
         device: Arc<Device>,
         terms: Terms,
         threads: Threads,
+        rings: Option<Prepared>,
     ) -> io::Result<Session> {
-        let spare = threads.spare.max(1);
-        let threads = Threads { spare, max: threads.max.max(spare), ..threads };
-        let server = Server { fs, terms, interrupts: Interrupts::new(threads.max) };
-        let end = Workers::start(server, device.clone(), threads)?;
-        Ok(Session { device, terms, end, mount: None })
+        // With rings the device has interrupts and what needs no answer only, unless they fail.
+        let readers = Threads { spare: if rings.is_some() { 1 } else { threads.spare }, ..threads };
+        let max = threads.max + rings.as_ref().map_or(0, Prepared::max_threads);
+        let letterboxes = |rings: &Prepared| {
+            (0..rings.queues()).map(|_| Letterboxes::new(rings.max_deferred())).collect()
+        };
+        let letterboxes = rings.as_ref().map(letterboxes).unwrap_or_default();
+        let server = Server { fs, terms, interrupts: Interrupts::new(max, rings.is_some()) };
+        let crew = Crew::new(server, device.clone(), max, letterboxes);
+        Workers::start(crew.clone(), readers)?;
+        if let Some(rings) = rings {
+            rings::start(&crew, rings)?;
+        }
+        Ok(Session { device, terms, end: crew.end(), mount: None })
     }
 
     /// The terms in force.
@@ -154,8 +178,12 @@ impl Drop for Session {
 }
 
 /// Reads and answers INIT.
-fn initialise(fs: &impl FileSystem, device: &Arc<Device>, wanted: Terms) -> io::Result<Terms> {
-    let mut buffer = Buffer::new(wanted.max_write as usize);
+fn initialise(
+    fs: &impl FileSystem,
+    device: &Arc<Device>,
+    config: Config,
+) -> io::Result<(Terms, Option<Prepared>)> {
+    let mut buffer = Buffer::new(config.terms.max_write as usize);
     loop {
         let length = match device.receive(buffer.incoming()) {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
@@ -168,15 +196,15 @@ fn initialise(fs: &impl FileSystem, device: &Arc<Device>, wanted: Terms) -> io::
             device.reply(unique, Some(Errno::EIO), &[])?;
             continue;
         }
-        let settled = settle(fs, device, message, wanted);
+        let settled = settle(fs, device, message, config);
         let (error, body) = match &settled {
-            Ok((terms, offer)) => (None, Some(terms.encode(offer))),
-            Err(errno) => (Some(*errno), None),
+            Ok((terms, offer, _)) => (None, Some(terms.encode(offer))),
+            Err(error) => (Some(Errno::new(error.raw_os_error().unwrap_or(libc::EIO))), None),
         };
         device.reply(unique, error, body.as_ref().map_or(&[], |body| body.as_bytes()))?;
-        let (terms, offer) = settled?;
+        let (terms, offer, rings) = settled?;
         tracing::debug!(?offer, ?terms, "FUSE connection initialised");
-        return Ok(terms);
+        return Ok((terms, rings));
     }
 }
 
@@ -184,11 +212,25 @@ fn settle(
     fs: &impl FileSystem,
     device: &Arc<Device>,
     message: Message<'_>,
-    wanted: Terms,
-) -> Result<(Terms, Offer)> {
+    config: Config,
+) -> io::Result<(Terms, Offer, Option<Prepared>)> {
     let offer = Offer::decode(message.args.rest())?;
-    let mut terms = wanted;
+    let mut terms = config.terms;
     fs.init(&offer, &mut terms, device)?;
+    terms.features |= Features::OVER_IO_URING;
     terms.settle(&offer);
-    Ok((terms, offer))
+    let rings = match config.transport.wants_rings(terms.features)? {
+        false => None,
+        true => match rings::prepare(device, terms.max_write) {
+            Err(error) if config.transport == Transport::Auto => {
+                tracing::info!(%error, "io_uring cannot be used; reading /dev/fuse instead");
+                None
+            }
+            prepared => Some(prepared?),
+        },
+    };
+    if rings.is_none() {
+        terms.features = terms.features & !Features::OVER_IO_URING;
+    }
+    Ok((terms, offer, rings))
 }

@@ -3,7 +3,19 @@
 use std::path::Path;
 
 use tempfile::TempDir;
-use weft_fuse::kernel::{Config, FileSystem, MountOptions, Session};
+use weft_fuse::kernel::{Config, FileSystem, MountOptions, Session, Transport};
+
+const PARAMETER: &str = "/sys/module/fuse/parameters/enable_uring";
+
+/// The transport named by `WEFT_TEST_TRANSPORT`, by default /dev/fuse; `None` if it cannot be had.
+fn over_wanted_transport(config: Config) -> Option<Config> {
+    let transport = match std::env::var("WEFT_TEST_TRANSPORT") {
+        Ok(name) => name.parse().unwrap(),
+        Err(_) => Transport::Device,
+    };
+    let is_on = std::fs::read_to_string(PARAMETER).is_ok_and(|value| value.trim() == "Y");
+    (transport != Transport::Rings || is_on).then_some(Config { transport, ..config })
+}
 
 /// A mount in a temporary directory, gone when dropped, whatever the test did.
 pub struct Mounted {
@@ -18,6 +30,10 @@ impl Mounted {
             eprintln!("SKIPPED: this machine has no /dev/fuse");
             return None;
         }
+        let Some(config) = over_wanted_transport(config) else {
+            eprintln!("SKIPPED: FUSE over io_uring is switched off here ({PARAMETER})");
+            return None;
+        };
         let directory = tempfile::tempdir().unwrap();
         let options = MountOptions { source: "test".into(), ..MountOptions::default() };
         let session = Session::mount(fs, directory.path(), &options, config).unwrap();

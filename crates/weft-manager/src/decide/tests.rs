@@ -209,3 +209,25 @@ fn sequences_are_fresh_and_kept_together() {
     map.sequences.push(range(6, Fid::MAX_SEQUENCE, 0));
     assert_eq!(allocate_sequence(&map, 0).unwrap_err().kind, ErrorKind::NoSpace);
 }
+
+#[test]
+fn what_is_dead_can_be_removed() {
+    let map = set_pool(&cluster(), "fast", &[1]).unwrap().unwrap();
+    let kind = |outcome: Result<ClusterMap>| outcome.unwrap_err().kind;
+    let (dead, living) = (&|_| false, &|_| true);
+    assert_eq!(kind(remove_target(&map, TargetId::ost(9), true, dead)), ErrorKind::NotFound);
+    assert_eq!(kind(remove_target(&map, OST1, true, living)), ErrorKind::Busy);
+    assert_eq!(kind(remove_target(&map, OST1, false, dead)), ErrorKind::NotEmpty);
+    assert_eq!(kind(remove_target(&map, MDT0, true, dead)), ErrorKind::Invalid);
+    let left = remove_target(&map, OST1, true, dead).unwrap();
+    assert_eq!((left.targets.len(), left.pools.len(), left.epoch.0), (2, 0, map.epoch.0 + 1));
+    assert_eq!(kind(remove_node(&map, "c", true, dead)), ErrorKind::NotFound);
+    assert_eq!(kind(remove_node(&map, "b", false, dead)), ErrorKind::NotEmpty);
+    assert_eq!(kind(remove_node(&map, "b", true, living)), ErrorKind::Busy);
+    assert_eq!(kind(remove_node(&map, "a", true, dead)), ErrorKind::Invalid);
+    let names = |map: &ClusterMap| map.nodes.iter().map(|n| n.name.clone()).collect::<Vec<_>>();
+    let gone = remove_node(&map, "b", true, dead).unwrap();
+    assert_eq!((names(&gone), gone.targets.len()), (vec!["a".to_string()], 2));
+    let empty = remove_node(&left, "b", false, living).unwrap();
+    assert_eq!((names(&empty), empty.epoch.0), (vec!["a".to_string()], left.epoch.0 + 1));
+}

@@ -6,6 +6,7 @@ pub mod heartbeat;
 pub mod list_clients;
 pub mod node_stats;
 pub mod register_client;
+pub mod remove;
 pub mod renew_client;
 pub mod set_pool;
 pub mod set_target_state;

@@ -87,7 +87,8 @@ fn an_agent_without_a_manager_says_so() {
     let (registry, router) = process(&clock);
     let agent = NodeAgent::new("n", vec![], served("u"), router, registry);
     assert_eq!(agent.beat().unwrap_err().kind, ErrorKind::TimedOut);
-    let worker = Arc::new(agent).start().unwrap();
+    let replaced = |error: &FsError| panic!("not replaced, only alone: {error}");
+    let worker = Arc::new(agent).start(replaced).unwrap();
     drop(worker);
 }
 
@@ -111,4 +112,30 @@ fn figures_of_the_process_are_shown() {
     assert_eq!(epoch.value, 2.0);
     let text = registry.metrics().text();
     assert!(text.contains("weft_targets{state=\"up\"} 1\n"), "{text}");
+}
+
+#[test]
+fn a_node_that_was_replaced_hears_of_it_and_one_that_was_only_silent_does_not() {
+    let clock = Arc::new(Clock::default());
+    let (registry, router) = process(&clock);
+    registry.add(TargetId::MGT, Arc::new(open(&Arc::new(MemKv::new()), &clock)));
+    let agent = |node| {
+        let agent = NodeAgent::new(node, vec![], served("u"), router.clone(), registry.clone());
+        Arc::new(agent)
+    };
+    let (first, second) = (agent("first"), agent("second"));
+    first.beat().unwrap();
+    clock.advance(60.0);
+    first.beat().unwrap();
+    assert_eq!(second.beat().unwrap_err().kind, ErrorKind::Busy);
+    clock.advance(60.0);
+    second.beat().unwrap();
+    let (tell, told) = std::sync::mpsc::channel();
+    let replaced = move |error: &FsError| {
+        let _ = tell.send(error.to_string());
+    };
+    let worker = first.start(replaced).unwrap();
+    let why = told.recv_timeout(Duration::from_secs(10)).unwrap();
+    assert!(why.contains("OST0000"), "{why}");
+    drop(worker);
 }

@@ -164,12 +164,18 @@ impl Grants {
         let mut claim = Claim { grants: self, fids: Vec::with_capacity(4) };
         let mut held = Vec::new();
         for Changed { fid, is_dir, writers } in changed {
-            self.look_for_absent(writers, changer)?;
+            // What the MDT does by itself neither reads nor writes what others keep of a file, and must not
+            // wait for sessions that it may be about to end.
+            let delegations_matter = changer != ClientId::NONE;
+            if delegations_matter {
+                self.look_for_absent(writers, changer)?;
+            }
             let mut shard = self.shard(fid).lock();
             let others = shard.begin_change(fid, changer, now);
             let others = others.map(|client| Holder { client, fid, is_dir, delegation: false });
             held.extend(others);
-            let delegated = shard.delegated(fid).filter(|&client| client != changer);
+            let delegated = shard.delegated(fid);
+            let delegated = delegated.filter(|&to| to != changer && delegations_matter);
             held.extend(delegated.map(|client| Holder::of_delegation(client, fid)));
             claim.fids.push(fid);
         }

@@ -1,7 +1,8 @@
-//! `Lock`, `TestLock`, `CancelLock`: advisory locks.
+//! `Lock`, `TestLock`, `AwaitLock`, `CancelLock`: advisory locks.
 
 use crate::Mds;
 use crate::locks::{Family, Lock};
+use std::time::Duration;
 use weft_model::{ErrorKind, Fid, FsError, Result};
 use weft_rpc::CallInfo;
 use weft_rpc::pb::{Empty, mds};
@@ -31,7 +32,7 @@ fn decode(info: &CallInfo, request: &mds::Lock) -> Result<(Fid, Family, Lock)> {
 pub fn lock(mds: &Mds, info: &CallInfo, request: &mds::Lock) -> Result<mds::LockReply> {
     let (fid, family, lock) = decode(info, request)?;
     if request.kind == UNLOCK {
-        mds.locks.lock().unlock(fid, family, lock);
+        mds.locks.change(|table| table.unlock(fid, family, lock));
         return Ok(mds::LockReply { granted: true });
     }
     if mds.is_recovering() {
@@ -40,7 +41,7 @@ pub fn lock(mds: &Mds, info: &CallInfo, request: &mds::Lock) -> Result<mds::Lock
             .because("clients are reclaiming their locks"));
     }
     let now = mds.env.monotonic();
-    let granted = mds.locks.lock().lock(fid, family, lock, request.wait, now)?;
+    let granted = mds.locks.change(|table| table.lock(fid, family, lock, request.wait, now))?;
     Ok(mds::LockReply { granted })
 }
 
@@ -51,7 +52,7 @@ pub fn lock(mds: &Mds, info: &CallInfo, request: &mds::Lock) -> Result<mds::Lock
 pub fn reclaim(mds: &Mds, info: &CallInfo, request: &mds::Lock) -> Result<()> {
     let (fid, family, lock) = decode(info, request)?;
     let now = mds.env.monotonic();
-    match mds.locks.lock().lock(fid, family, lock, false, now)? {
+    match mds.locks.change(|table| table.lock(fid, family, lock, false, now))? {
         true => Ok(()),
         false => Err(FsError::new(ErrorKind::Busy, "reclaim lock").on(format_args!("fid={fid}"))),
     }
@@ -64,7 +65,7 @@ pub fn reclaim(mds: &Mds, info: &CallInfo, request: &mds::Lock) -> Result<()> {
 pub fn test(mds: &Mds, info: &CallInfo, request: &mds::TestLock) -> Result<mds::TestLockReply> {
     let wanted = request.lock.as_ref().ok_or(ErrorKind::Invalid)?;
     let (fid, family, lock) = decode(info, wanted)?;
-    let conflict = mds.locks.lock().test(fid, family, &lock).map(|held| mds::Lock {
+    let conflict = mds.locks.table().test(fid, family, &lock).map(|held| mds::Lock {
         fid: fid.0,
         owner: held.owner.1,
         flock: family == Family::Flock,
@@ -77,6 +78,19 @@ pub fn test(mds: &Mds, info: &CallInfo, request: &mds::TestLock) -> Result<mds::
     Ok(mds::TestLockReply { conflict })
 }
 
+/// Waits until a lock could be had.
+///
+/// # Errors
+/// `Invalid`.
+pub fn wait(mds: &Mds, info: &CallInfo, request: &mds::AwaitLock) -> Result<mds::AwaitLockReply> {
+    let wanted = request.lock.as_ref().ok_or(ErrorKind::Invalid)?;
+    let (fid, family, lock) = decode(info, wanted)?;
+    let wait = Duration::from_millis(request.wait_ms.into());
+    // While clients reclaim theirs, none is given.
+    let free = mds.locks.wait(&*mds.env, (fid, family, &lock), wait) && !mds.is_recovering();
+    Ok(mds::AwaitLockReply { free })
+}
+
 /// Gives up waiting.
 ///
 /// # Errors
@@ -84,6 +98,6 @@ pub fn test(mds: &Mds, info: &CallInfo, request: &mds::TestLock) -> Result<mds::
 pub fn cancel(mds: &Mds, info: &CallInfo, request: &mds::CancelLock) -> Result<Empty> {
     let wanted = request.lock.as_ref().ok_or(ErrorKind::Invalid)?;
     let (fid, family, lock) = decode(info, wanted)?;
-    mds.locks.lock().cancel(fid, family, &lock);
+    mds.locks.change(|table| table.cancel(fid, family, &lock));
     Ok(Empty {})
 }

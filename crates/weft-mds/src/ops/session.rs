@@ -139,10 +139,12 @@ fn take_back_delegations(mds: &Mds, client: ClientId, fids: &[u64]) -> Result<()
 /// Those of the store.
 pub fn take_back(txn: &mut Txn<'_>, client: ClientId, open: &mds::OpenHandle) -> Result<()> {
     let fid = Fid(open.fid);
-    let Some(inode) = txn.find_inode(fid)? else { return Ok(()) };
-    let mut changed = inode.as_ref().clone();
-    if ops::open::note_writer(txn, client, fid, &mut changed, open.flags) {
-        txn.put_inode(fid, changed);
+    // One that went with the power stays open, too: its objects are the client's as long as it has them.
+    if let Some(inode) = txn.find_inode(fid)? {
+        let mut changed = inode.as_ref().clone();
+        if ops::open::note_writer(txn, client, fid, &mut changed, open.flags) {
+            txn.put_inode(fid, changed);
+        }
     }
     txn.planner.opens.open(client, open.handle, OpenFile { fid, flags: open.flags });
     Ok(())

@@ -1,13 +1,14 @@
 //! A metadata target over a store in memory, with a pretended OST: exactly once, crashes and restarts,
 //! truncation in its steps, clients that die.
 
+mod check;
 mod grants;
 mod world;
 
 use self::world::*;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
-use weft_model::{ErrorKind, Fid, Xid};
+use weft_model::{Env, ErrorKind, Fid, Xid};
 use weft_rpc::pb::mds;
 
 #[test]
@@ -230,4 +231,106 @@ fn a_directory_is_read_completely_while_entries_come_and_go() {
     stayed.sort();
     stayed.dedup();
     assert_eq!((count, stayed.len()), (2000, 2000));
+}
+
+#[test]
+fn a_waiter_is_told_when_its_lock_is_free_and_in_its_turn() {
+    let world = World::new();
+    for client in [1, 2, 3] {
+        world.session(client);
+    }
+    let (fid, _) = world.create("f", 5);
+    let lock = |owner, kind| mds::Lock {
+        fid: fid.0,
+        owner,
+        kind,
+        end: 9,
+        wait: true,
+        ..mds::Lock::default()
+    };
+    let take = |client| world.ask_as(client, Xid::NONE, lock(client, 1)).unwrap().granted;
+    let free = |client, wait_ms| {
+        let request = mds::AwaitLock { lock: Some(lock(client, 1)), wait_ms };
+        let since = std::time::Instant::now();
+        (world.ask_as(client, Xid::NONE, request).unwrap().free, since.elapsed())
+    };
+    assert!(take(1) && !take(2) && !take(3));
+    assert!(!free(2, 0).0);
+    let (told, waited) = free(2, 50);
+    assert!(!told && waited >= Duration::from_millis(50));
+    std::thread::scope(|scope| {
+        let [second, third] = [2, 3].map(|client| scope.spawn(move || free(client, 900)));
+        std::thread::sleep(Duration::from_millis(100));
+        world.ask(lock(1, 2)).unwrap();
+        let (told, waited) = second.join().unwrap();
+        assert!(told && waited < Duration::from_millis(600), "{told} after {waited:?}");
+        // It is not taken by waiting, and who came later is not before.
+        assert!(!third.is_finished() && take(2));
+        world.ask_as(2, Xid::NONE, mds::CloseSession {}).unwrap();
+        let (told, waited) = third.join().unwrap();
+        assert!(told && waited < Duration::from_millis(800), "{told} after {waited:?}");
+    });
+    assert!(take(3));
+}
+
+#[test]
+fn a_handle_that_its_client_never_heard_of_is_closed_by_its_number() {
+    let world = World::new();
+    world.session(1);
+    let (fid, _) = world.create("f", 5);
+    let open = mds::Open { cred: root(), fid: fid.0, flags: 3, handle: 6 };
+    world.ask(open).unwrap();
+    world.unlink("f");
+    let close = |handle| mds::Close { handle, ..mds::Close::default() };
+    world.ask(close(5)).unwrap();
+    assert_eq!(world.mds.counts().1, 1);
+    world.ask(close(6)).unwrap();
+    // Nothing is open under it: it never was, or is closed already.
+    world.ask(close(7)).unwrap();
+    world.ask(close(6)).unwrap();
+    assert_eq!(world.mds.counts().1, 0);
+    world.mds.sync().unwrap();
+    assert!(world.ask(mds::GetAttr { fid: fid.0, want_layout: false }).is_err());
+}
+
+#[test]
+fn a_target_that_stops_does_not_wait_for_osts_that_are_gone() {
+    let mut world = World::new();
+    for client in 1..6 {
+        world.session(client);
+        for file in 0..4 {
+            let name = format!("f{client}.{file}");
+            let request = mds::Create {
+                cred: root(),
+                parent: Fid::ROOT.0,
+                name: name.into(),
+                flags: 3,
+                handle: file,
+                ..Default::default()
+            };
+            world.ask_as(client, Xid::NONE, request).unwrap();
+        }
+    }
+    world.ost.gone.store(true, Ordering::Relaxed);
+    world.env.advance(Duration::from_secs(11));
+    let (begun, mds) = (world.env.monotonic(), world.mds.clone());
+    // Somebody asks it to stop after a second of waiting.
+    let mut sleeps = 0;
+    world.env.meanwhile(move || {
+        sleeps += 1;
+        if sleeps == 10 {
+            mds.stop();
+        }
+    });
+    world.mds.tick();
+    let waited = world.env.monotonic() - begun;
+    assert!(waited < Duration::from_secs(3), "{waited:?}");
+    // Nothing is lost by that.
+    world.ost.gone.store(false, Ordering::Relaxed);
+    world.restart();
+    world.env.advance(Duration::from_secs(11));
+    world.mds.tick();
+    world.session(9);
+    let found = world.look_up_as(9, "f3.2").unwrap().entry.unwrap();
+    assert!(!found.written_elsewhere);
 }

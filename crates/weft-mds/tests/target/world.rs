@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 use weft_mds::{Mds, Parts, Settings};
-use weft_model::map::{Space, Target, TargetState};
+use weft_model::map::{SequenceRange, Space, Target, TargetState};
 use weft_model::{
     ClientId, ClusterMap, Env, Epoch, ErrorKind, Fid, FsError, NodeId, Result, TargetId, Timespec,
     Xid,
@@ -16,7 +16,8 @@ use weft_rpc::pb::{self, mds, oss};
 use weft_rpc::registry::Registry;
 use weft_rpc::router::Router;
 use weft_rpc::{Bulk, CallInfo, Message, Reply, Request, Role, Service};
-use weft_store::MemKv;
+use weft_store::kv::POWER_LOST;
+use weft_store::{Batch, Kv, MemKv};
 
 /// A clock that tests move, and that goes on while somebody sleeps.
 #[derive(Default)]
@@ -64,10 +65,15 @@ impl Env for TestEnv {
 pub struct PretendedOst {
     pub sizes: Mutex<HashMap<(u64, u32), u64>>,
     pub down: AtomicBool,
+    /// No answer comes, as from a server that is not there.
+    pub gone: AtomicBool,
 }
 
 impl Service for PretendedOst {
     fn serve(&self, _: &CallInfo, request: &Request, _: Bulk<'_>) -> Result<Reply> {
+        if self.gone.load(Ordering::Relaxed) {
+            return Err(ErrorKind::Disconnected.into());
+        }
         if self.down.load(Ordering::Relaxed) {
             return Err(FsError::new(ErrorKind::Io, "pretended failure"));
         }
@@ -91,6 +97,16 @@ impl Service for PretendedOst {
             Request::Destroy(destroy) => {
                 sizes.retain(|held, _| destroy.objects.iter().all(|o| key(o) != *held));
                 Ok(Reply::Destroy(pb::Empty {}))
+            }
+            Request::ListObjects(list) => {
+                let mut ids: Vec<_> = sizes.keys().copied().collect();
+                ids.sort_unstable();
+                let name = |&(fid, index): &(u64, u32)| format!("{fid:020}.{index}");
+                ids.retain(|id| name(id) > list.cursor);
+                ids.truncate(list.limit as usize);
+                let cursor = ids.last().map(name).unwrap_or_default();
+                let objects = ids.into_iter().map(|(fid, index)| oss::Object { fid, index });
+                Ok(Reply::ListObjects(oss::ListObjectsReply { cursor, objects: objects.collect() }))
             }
             other => panic!("not pretended: {}", other.name()),
         }
@@ -119,6 +135,7 @@ pub fn start(kv: &Arc<MemKv>, env: &Arc<TestEnv>, ost: &Arc<PretendedOst>) -> Ar
             state: TargetState::Up,
             space: Space { total: 1 << 40, free: 1 << 39, ..Space::default() },
         }],
+        sequences: vec![SequenceRange { first: 1, last: 1, mdt: 0 }],
         ..ClusterMap::default()
     });
     let parts = Parts {
@@ -141,6 +158,13 @@ impl World {
 
     pub fn restart(&mut self) {
         self.mds = start(&self.kv, &self.env, &self.ost);
+    }
+
+    /// The power fails, and takes what was not synced.
+    pub fn lose_power(&mut self) {
+        self.kv.crash_power(|_| 0);
+        self.kv.write(Batch::new().put(&POWER_LOST, &[])).unwrap();
+        self.restart();
     }
 
     pub fn ask_as<M: Message>(&self, client: u64, xid: Xid, message: M) -> Result<M::Reply> {

@@ -148,11 +148,22 @@ impl Kv for MemKv {
         Err(FsError::new(ErrorKind::NotSupported, "checkpoint").because("store is in memory"))
     }
 
-    fn verify(&self, progress: &mut dyn FnMut(u64) -> ControlFlow<()>) -> Result<VerifyReport> {
+    fn verify(
+        &self,
+        from: &[u8],
+        progress: &mut dyn FnMut(u64) -> ControlFlow<()>,
+    ) -> Result<VerifyReport> {
         let state = self.state.read();
-        let bytes = state.map.iter().map(|(key, value)| (key.len() + value.len()) as u64).sum();
-        let _ = progress(bytes);
-        Ok(VerifyReport { bytes, keys: state.map.len() as u64, damaged: Vec::new() })
+        let mut report = VerifyReport::default();
+        for (key, value) in state.map.range(from.to_vec()..) {
+            report.keys += 1;
+            report.bytes += (key.len() + value.len()) as u64;
+            if progress(report.bytes).is_break() {
+                report.next = Some([&key[..], &[0]].concat());
+                break;
+            }
+        }
+        Ok(report)
     }
 
     fn stats(&self) -> KvStats {

@@ -18,6 +18,10 @@ use weft_model::Result;
 /// First byte of the keys that `weft-store` keeps for itself.
 pub const RESERVED_PREFIX: u8 = 0;
 
+/// In the store of an MDT: power was lost, and so perhaps the end of the log, since somebody last took
+/// this key out.
+pub const POWER_LOST: [u8; 2] = [RESERVED_PREFIX, b'p'];
+
 /// What [`Kv::scan`] calls with each key and value; it breaks to stop.
 pub type Visit<'a> = dyn FnMut(&[u8], &[u8]) -> ControlFlow<()> + 'a;
 
@@ -69,11 +73,15 @@ pub trait Kv: Send + Sync {
     /// hard links where the file system allows. The copy can be opened as a store.
     fn checkpoint(&self, dir: &Path) -> Result<()>;
 
-    /// Reads everything from disk and checks it. `progress` gets the bytes done so far and stops
-    /// the walk by breaking.
+    /// Reads everything from the key `from` on from disk and checks it. `progress` gets the bytes done
+    /// so far and stops the walk by breaking; the report tells where to go on.
     ///
-    /// Damage is not an error of this method; it is in the report.
-    fn verify(&self, progress: &mut dyn FnMut(u64) -> ControlFlow<()>) -> Result<VerifyReport>;
+    /// Damage is not an error of this method; it is in the report, and ends the walk.
+    fn verify(
+        &self,
+        from: &[u8],
+        progress: &mut dyn FnMut(u64) -> ControlFlow<()>,
+    ) -> Result<VerifyReport>;
 
     /// Sizes and state, for metrics. Cheap enough for once a second.
     fn stats(&self) -> KvStats;
@@ -82,12 +90,14 @@ pub trait Kv: Send + Sync {
 /// What [`Kv::verify`] found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct VerifyReport {
-    /// Bytes of the files looked at.
+    /// Bytes of their keys and values.
     pub bytes: u64,
     /// Keys found.
     pub keys: u64,
     /// One message for each damage, naming the file; empty when all is well.
     pub damaged: Vec<String>,
+    /// The key to go on from; none at the end.
+    pub next: Option<Vec<u8>>,
 }
 
 /// Sizes and state of a store.

@@ -256,6 +256,14 @@ impl Image {
         Ok(len)
     }
 
+    fn resize(&mut self, id: ObjectId, size: u64) -> Result<()> {
+        if size < self.size {
+            self.clear("truncate", id, size, self.size)?;
+        }
+        self.size = size;
+        Ok(())
+    }
+
     /// Zeros a range within the object; whole blocks become holes.
     fn clear(&mut self, op: &'static str, id: ObjectId, offset: u64, end: u64) -> Result<()> {
         let numbers = offset / BLOCK..block_count(end);
@@ -321,13 +329,13 @@ impl ObjectStore for MemObjects {
 
     fn truncate(&self, id: ObjectId, size: u64) -> Result<()> {
         check_end("truncate", size, 0)?;
-        self.change("truncate", id, size > 0, |image| {
-            if size < image.size {
-                image.clear("truncate", id, size, image.size)?;
-            }
-            image.size = size;
-            Ok(())
-        })
+        self.change("truncate", id, size > 0, |image| image.resize(id, size))?;
+        let mut state = self.state.lock();
+        let durable = state.objects.get_mut(&id).and_then(|entry| entry.durable.as_mut());
+        match durable.filter(|durable| durable.size > size) {
+            Some(durable) => durable.resize(id, size),
+            None => Ok(()),
+        }
     }
 
     fn punch(&self, id: ObjectId, offset: u64, len: u64) -> Result<()> {

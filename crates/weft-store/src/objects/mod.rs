@@ -114,7 +114,8 @@ pub trait ObjectStore: Send + Sync {
         check: Check,
     ) -> Result<usize>;
 
-    /// Cuts the object, or extends it by a hole.
+    /// Cuts the object, or extends it by a hole. What is cut off does not come back: that is on stable
+    /// storage when this returns.
     fn truncate(&self, id: ObjectId, size: u64) -> Result<()>;
 
     /// Gives back the space of a range, which then reads as zeros. The size stays.
@@ -139,7 +140,7 @@ pub trait ObjectStore: Send + Sync {
     fn stat(&self, id: ObjectId) -> Result<Option<ObjectStat>>;
 
     /// Puts these objects on stable storage: data, checksums, sizes and existence, of everything
-    /// that was done before the call. Missing objects are skipped.
+    /// that was done before the call, destruction included. Missing objects are skipped.
     fn sync(&self, ids: &[ObjectId]) -> Result<()>;
 
     /// Puts everything on stable storage that was done before the call.

@@ -1,6 +1,7 @@
 //! One file per command.
 
 pub mod bench;
+pub mod check;
 pub mod client;
 pub mod cluster;
 pub mod completion;
@@ -8,6 +9,7 @@ mod components;
 pub mod config;
 pub mod dev;
 pub mod df;
+pub mod eval;
 pub mod fid;
 pub mod getstripe;
 pub mod man;

@@ -36,6 +36,8 @@ Mount options (-o, separated by commas):
   entry_timeout=0s, attr_timeout=0s  how long the kernel may use names and attributes without a grant
   cached              data of all files goes through the page cache, coherent from close to open only
   max_request=1MiB    largest request of the kernel
+  transport=auto      how the kernel's requests come: dev (/dev/fuse), uring (FUSE over io_uring, which root
+                      switches on in /sys/module/fuse/parameters/enable_uring), or auto, as offered
   volume=NAME         another than the first volume
   foreground          stay in the foreground
   log=FILE            where a mount in the background writes its log")]

@@ -1,4 +1,4 @@
-//! `weft node list`.
+//! `weft node list|remove`.
 
 use crate::cli::Global;
 use crate::cluster::{Admin, ClusterArgs};
@@ -12,6 +12,21 @@ use serde::Serialize;
 pub enum Command {
     /// List server processes.
     List(List),
+    /// Forget a server that is gone for good.
+    Remove(Remove),
+}
+
+/// Forget a server that is gone for good. Refused while targets belong to it, unless forced; one whose
+/// targets are still being served is never removed.
+#[derive(Args)]
+pub struct Remove {
+    /// Its name.
+    node: String,
+    /// Its targets, too: whatever lives there is lost to its files.
+    #[arg(long)]
+    force: bool,
+    #[command(flatten)]
+    cluster: ClusterArgs,
 }
 
 /// List server processes.
@@ -35,7 +50,14 @@ impl Command {
     /// # Errors
     /// When the cluster cannot be found.
     pub fn run(self, global: Global) -> anyhow::Result<Outcome> {
-        let Command::List(List { cluster }) = self;
+        let cluster = match self {
+            Command::List(List { cluster }) => cluster,
+            Command::Remove(Remove { node, force, cluster }) => {
+                let admin = Admin::connect(&cluster.contact(None)?)?;
+                admin.ask_manager(weft_rpc::pb::manager::Remove { target: 0, node, force })?;
+                return Ok(Outcome::Done);
+            }
+        };
         let map = Admin::connect(&cluster.contact(None)?)?.map();
         let served = |node| map.targets.iter().filter(move |target| target.node == node);
         let lines: Vec<Line> = map

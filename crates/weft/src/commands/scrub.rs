@@ -83,11 +83,18 @@ fn scrub(admin: &Admin, target: TargetId) -> Report {
 }
 
 fn scrub_records(admin: &Admin, target: TargetId, report: &mut Report) -> Result<()> {
-    let reply = admin.ask_long(target, ScrubTarget {})?;
-    (report.items, report.bytes) = (reply.records, reply.bytes);
-    let damage = |what| Damage { what, object: None, offset: 0, path: None };
-    report.damaged.extend(reply.bad.into_iter().map(damage));
-    Ok(())
+    let mut cursor = Vec::new();
+    loop {
+        let reply = admin.ask_long(target, ScrubTarget { cursor })?;
+        report.items += reply.records;
+        report.bytes += reply.bytes;
+        let damage = |what| Damage { what, object: None, offset: 0, path: None };
+        report.damaged.extend(reply.bad.into_iter().map(damage));
+        if reply.cursor.is_empty() {
+            return Ok(());
+        }
+        cursor = reply.cursor;
+    }
 }
 
 fn scrub_objects(admin: &Admin, target: TargetId, report: &mut Report) -> Result<()> {

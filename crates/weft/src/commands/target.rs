@@ -1,4 +1,4 @@
-//! `weft target format|list|set-state`.
+//! `weft target format|list|set-state|check|remove`.
 
 use super::df::state_name;
 use crate::cli::Global;
@@ -27,6 +27,23 @@ pub enum Command {
     List(List),
     /// Stop placing new files on a target, or use it again.
     SetState(SetState),
+    /// Compare objects with inodes.
+    Check(super::check::Check),
+    /// Forget a target that is gone for good.
+    Remove(Remove),
+}
+
+/// Forget a target that is gone for good. Its server must have stopped. As nobody can see what lives on
+/// it, it has to be forced: files with data there lose it.
+#[derive(Args)]
+pub struct Remove {
+    /// The target (OST0003).
+    target: TargetId,
+    /// Although files may have data there.
+    #[arg(long)]
+    force: bool,
+    #[command(flatten)]
+    cluster: ClusterArgs,
 }
 
 /// Make targets in empty directories: one, or all that a node's configuration names and that are not
@@ -102,6 +119,13 @@ impl Command {
         match self {
             Command::Format(format) => format.run(),
             Command::List(list) => list.run(global),
+            Command::Remove(Remove { target, force, cluster }) => {
+                let admin = Admin::connect(&cluster.contact(None)?)?;
+                let (target, node) = (target.to_wire(), String::new());
+                admin.ask_manager(weft_rpc::pb::manager::Remove { target, node, force })?;
+                Ok(Outcome::Done)
+            }
+            Command::Check(check) => check.run(global),
             Command::SetState(SetState { target, state, cluster }) => {
                 let state = match state {
                     WantedState::Drain => TargetState::Drain,
@@ -152,7 +176,7 @@ impl Format {
         let cluster: Uuid = cluster.parse().map_err(Usage)?;
         let mdts = config.mdt.iter().map(|target| (TargetKind::Mdt, target));
         let osts = config.ost.iter().map(|target| (TargetKind::Ost, target));
-        for (kind, TargetConfig { dir, index }) in mdts.chain(osts) {
+        for (kind, TargetConfig { dir, index, .. }) in mdts.chain(osts) {
             let Some(index) = *index else {
                 let why = format!("dir={} has no `index` in the configuration", dir.display());
                 return Err(Usage(why).into());

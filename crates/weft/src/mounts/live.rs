@@ -93,6 +93,7 @@ impl LiveMount {
             caches: options.caches,
             delegations: options.caches && options.writes_behind,
             max_pending: max_pending(),
+            polls_locks: false,
         };
         let client = Client::mount(config, source.registry, source.env)?;
         let mut door = options.door.clone();

@@ -103,6 +103,7 @@ impl MountOptions {
             "noexec" => door.options.noexec = true,
             "entry_timeout" => door.entry_ttl = parse_duration(value)?,
             "attr_timeout" => door.attr_ttl = parse_duration(value)?,
+            "transport" => door.transport = value.parse()?,
             "cached" => door.direct_io = false,
             "max_request" => {
                 let bytes = parse_size(value)?;
@@ -118,16 +119,19 @@ impl MountOptions {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use weft_fuse::kernel::Transport;
 
     #[test]
     fn reads_what_mount_passes() {
         let options =
-            MountOptions::parse("rw,soft,timeo=5s,key=/k,ro,x-systemd.automount").unwrap();
+            MountOptions::parse("rw,soft,timeo=5s,key=/k,ro,transport=dev,x-systemd.automount")
+                .unwrap();
         assert_eq!(options.policy, Policy::Soft(Duration::from_secs(5)));
         assert_eq!(options.key, Some("/k".into()));
         assert!(options.door.options.read_only);
+        assert_eq!(options.door.transport, Transport::Device);
         assert_eq!(MountOptions::parse("").unwrap().policy, Policy::Hard);
-        for bad in ["soft,timeo=never", "bananas", "max_request=8G"] {
+        for bad in ["soft,timeo=never", "bananas", "max_request=8G", "transport=tcp"] {
             assert!(MountOptions::parse(bad).is_err(), "{bad}");
         }
     }

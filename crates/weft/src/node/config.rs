@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use weft_mds::commit::Durability;
+use weft_model::throttle::Speed;
 
 /// Where servers listen unless told otherwise.
 pub const DEFAULT_PORT: u16 = 7420;
@@ -64,6 +65,10 @@ pub struct TargetConfig {
     /// another target in the directory is refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub index: Option<u16>,
+    /// For studies: a speed it does not exceed, as `"200MiB,5000ops,100us"` (bytes per second,
+    /// operations per second, latency).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub throttle: Option<Speed>,
 }
 
 /// A mount.
@@ -178,16 +183,16 @@ impl NodeConfig {
 
     /// An example with every setting.
     pub fn example() -> NodeConfig {
-        let target = |dir: &str, index| TargetConfig { dir: dir.into(), index: Some(index) };
+        let target = |dir: &str, index| TargetConfig { dir: dir.into(), index, throttle: None };
         NodeConfig {
             node: "node1".into(),
             listen: vec![format!("192.0.2.1:{DEFAULT_PORT}")],
             key: Some("/etc/weft/cluster.key".into()),
             metrics: Some(([127, 0, 0, 1], 9420).into()),
             run_dir: Some("/run/weft".into()),
-            manager: Some(TargetConfig { dir: "/srv/weft/mgt".into(), index: None }),
-            mdt: vec![target("/srv/weft/mdt0", 0)],
-            ost: vec![target("/srv/weft/ost0", 0), target("/srv/weft/ost1", 1)],
+            manager: Some(target("/srv/weft/mgt", None)),
+            mdt: vec![target("/srv/weft/mdt0", Some(0))],
+            ost: vec![target("/srv/weft/ost0", Some(0)), target("/srv/weft/ost1", Some(1))],
             ..NodeConfig::default()
         }
     }
@@ -213,9 +218,12 @@ mod tests {
     fn unknown_keys_and_nonsense_are_refused() {
         let base = "node = \"a\"\nlisten = [\"127.0.0.1:0\"]\n[manager]\ndir = \"/x\"\n";
         toml::from_str::<NodeConfig>(base).unwrap().check().unwrap();
-        for more in
-            ["[tuning]\nleese = \"1s\"", "[tuning]\nlease = \"soon\"", "[[disk]]\ndir=\"/\""]
-        {
+        for more in [
+            "throttle = \"fast\"",
+            "[tuning]\nleese = \"1s\"",
+            "[tuning]\nlease = \"soon\"",
+            "[[disk]]\ndir=\"/\"",
+        ] {
             assert!(toml::from_str::<NodeConfig>(&format!("{base}{more}")).is_err(), "{more}");
         }
         let open = base.replace("127.0.0.1", "0.0.0.0");

@@ -8,6 +8,7 @@ mod metadata;
 mod starting;
 mod state_file;
 mod storage;
+mod throttled;
 mod unserved;
 
 pub use config::NodeConfig;
@@ -20,7 +21,7 @@ use std::time::{Duration, Instant};
 use storage::OpenTarget;
 use weft_admin::HttpServer;
 use weft_manager::{NodeAgent, Worker};
-use weft_model::{Env, TargetId};
+use weft_model::{Env, FsError, TargetId};
 use weft_rpc::registry::Registry;
 use weft_rpc::server::{Limits, Server};
 use weft_rpc::stream::Listener;
@@ -92,7 +93,7 @@ impl Node {
         Ok(Node {
             state_file,
             _http: http,
-            heartbeats: agent.start()?,
+            heartbeats: agent.start(replaced)?,
             agent,
             server,
             metadata,
@@ -139,6 +140,13 @@ impl Node {
         drop(self.state_file);
         tracing::info!("node has stopped");
     }
+}
+
+/// Another node has taken over: whatever this process still did to its targets, even closing them in order,
+/// would be done to those of the other one. Ending at once is what `kill -9` does, which is safe.
+fn replaced(error: &FsError) {
+    tracing::error!(%error, "another node has taken this one's place; the process ends at once");
+    std::process::abort();
 }
 
 /// Waits until requests under way have ended. Whether they have.

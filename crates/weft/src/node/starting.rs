@@ -3,6 +3,7 @@
 use super::config::{NodeConfig, TargetConfig};
 use super::metadata::Metadata;
 use super::storage::OpenTarget;
+use super::throttled::Throttled;
 use super::unserved::ManagerElsewhere;
 use crate::env::SystemEnv;
 use crate::keys;
@@ -11,12 +12,13 @@ use std::sync::Arc;
 use std::time::Duration;
 use weft_admin::{Health, HttpServer};
 use weft_manager::{Manager, NodeAgent, Served, Worker};
+use weft_model::throttle::Speed;
 use weft_model::{ClientId, Env, ErrorKind, TargetId, TargetKind};
 use weft_oss::Oss;
 use weft_rpc::channel::Identity;
 use weft_rpc::registry::Registry;
 use weft_rpc::router::Patience;
-use weft_rpc::{ClusterKey, Role, Router};
+use weft_rpc::{ClusterKey, Role, Router, Service};
 
 /// Between two attempts to take over a target.
 const TAKEOVER_POLL: Duration = Duration::from_millis(500);
@@ -50,7 +52,11 @@ impl<'a> Starting<'a> {
     }
 
     /// Has a target called from inside and from outside, counted once.
-    fn serve(&self, target: TargetId, service: Arc<dyn weft_rpc::Service>) {
+    fn serve(&self, target: TargetId, service: Arc<dyn Service>, throttle: Option<Speed>) {
+        let service: Arc<dyn Service> = match throttle {
+            None => service,
+            Some(speed) => Arc::new(Throttled::new(service, speed, self.env.clone())),
+        };
         self.outside.add(target, service);
         if let Some(counted) = self.outside.get(target) {
             self.local.add(target, counted);
@@ -82,7 +88,7 @@ impl<'a> Starting<'a> {
         let manager = Arc::new(Manager::open(target.kv(), self.env.clone(), settings)?);
         manager.register_figures(self.outside.metrics());
         let worker = manager.start()?;
-        self.serve(TargetId::MGT, manager);
+        self.serve(TargetId::MGT, manager, None);
         Ok(Some((target, worker)))
     }
 
@@ -168,7 +174,7 @@ impl<'a> Starting<'a> {
             let objects = target.objects()?;
             let oss = Arc::new(Oss::new(target.id(), objects, self.env.clone(), settings));
             oss.register_figures(self.outside.metrics());
-            self.serve(target.id(), oss);
+            self.serve(target.id(), oss, target.throttle);
         }
         Ok(())
     }
@@ -183,7 +189,7 @@ impl<'a> Starting<'a> {
         mdts.map(|target| {
             let served = Metadata::open(target, router, &self.config.tuning, &self.health)?;
             served.register_figures(self.outside.metrics());
-            self.serve(target.id(), served.service());
+            self.serve(target.id(), served.service(), target.throttle);
             served.start_background()
         })
         .collect()

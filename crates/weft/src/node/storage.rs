@@ -5,12 +5,15 @@ use anyhow::{Context, bail};
 use std::sync::Arc;
 use weft_manager::Served;
 use weft_model::map::Space;
+use weft_model::throttle::Speed;
 use weft_model::{ErrorKind, FsError, Result, TargetId, TargetKind};
 use weft_store::{Kv, LastStop, ObjectStore, OpenParams, Target};
 
 /// An open target. The process has it alone.
 pub struct OpenTarget {
     target: Option<Arc<Target>>,
+    /// A speed that it is not to exceed.
+    pub throttle: Option<Speed>,
 }
 
 impl OpenTarget {
@@ -35,7 +38,7 @@ impl OpenTarget {
             tracing::warn!(target_id = %id, dir = %config.dir.display(),
                 "target was not closed in order; it has been looked after");
         }
-        Ok(OpenTarget { target: Some(Arc::new(target)) })
+        Ok(OpenTarget { target: Some(Arc::new(target)), throttle: config.throttle })
     }
 
     /// Its name.

@@ -9,6 +9,7 @@ use std::time::Duration;
 use tempfile::TempDir;
 use weft_client::{Client, ClientConfig};
 use weft_fuse::door::{self, DoorConfig, Mounted};
+use weft_fuse::kernel::Transport;
 use weft_manager::{Manager, NodeAgent, Served};
 use weft_mds::{Mds, Parts};
 use weft_model::map::Space;
@@ -131,6 +132,7 @@ impl Cluster {
         let caches = config.entry_ttl.is_zero();
         let told = ClientConfig { caches, ..ClientConfig::default() };
         let client = Client::mount(told, registry, self.env.clone()).unwrap();
+        let config = DoorConfig { transport: transport(), ..config };
         let mounted = door::mount(client.clone(), path, config).unwrap();
         (client, mounted)
     }
@@ -140,6 +142,21 @@ impl Drop for Cluster {
     fn drop(&mut self) {
         self.ended.store(true, Relaxed);
         self.ticker.take().map(JoinHandle::join);
+    }
+}
+
+const PARAMETER: &str = "/sys/module/fuse/parameters/enable_uring";
+
+/// The transport named by `WEFT_TEST_TRANSPORT` if it can be had, by default /dev/fuse.
+fn transport() -> Transport {
+    let Ok(name) = std::env::var("WEFT_TEST_TRANSPORT") else { return Transport::Device };
+    let is_on = std::fs::read_to_string(PARAMETER).is_ok_and(|value| value.trim() == "Y");
+    match name.parse().unwrap() {
+        Transport::Rings if !is_on => {
+            eprintln!("SKIPPED with io_uring, which is switched off in {PARAMETER}: /dev/fuse");
+            Transport::Device
+        }
+        transport => transport,
     }
 }
 

@@ -12,8 +12,8 @@ const CLEARED_WITHIN: Duration = Duration::from_secs(30);
 /// Files made at the end.
 const NEW_FILES: usize = 20;
 
-/// Everything that was promised. `lost`: the power has failed somewhere.
-pub fn everything(cluster: &Cluster, trees: &[Tree], lost: bool) {
+/// Everything that was promised.
+pub fn everything(cluster: &Cluster, trees: &[Tree]) {
     let client = cluster.client();
     let mut alive = BTreeSet::new();
     let names: Vec<_> = trees.iter().map(|tree| list(&client, tree.dir)).collect();
@@ -37,11 +37,7 @@ pub fn everything(cluster: &Cluster, trees: &[Tree], lost: bool) {
         alive.insert(fid);
     }
     client.unmount().unwrap();
-    // Power may take a file and leave its objects, or bring objects back that were destroyed; whoever
-    // keeps their log keeps track of them.
-    if !lost {
-        only_objects_of(cluster, &alive);
-    }
+    only_objects_of(cluster, &alive);
 }
 
 fn list(client: &Client, dir: Fid) -> BTreeMap<Vec<u8>, Fid> {
@@ -58,9 +54,10 @@ fn list(client: &Client, dir: Fid) -> BTreeMap<Vec<u8>, Fid> {
     names
 }
 
-/// The contents, at one size: a truncation that was not answered may be finished any time.
+/// The contents, at one size: a truncation that was not answered may be finished any time, and a size
+/// that went with the power is found by and by.
 fn contents(client: &Client, fid: Fid) -> Vec<u8> {
-    let ctx = Ctx::root();
+    let (ctx, deadline) = (Ctx::root(), Instant::now() + LEASE + CLEARED_WITHIN);
     let size = || client.getattr(&ctx, fid).unwrap().size as usize;
     let file = client.open(&ctx, fid, OpenFlags::READ).unwrap();
     loop {
@@ -68,15 +65,13 @@ fn contents(client: &Client, fid: Fid) -> Vec<u8> {
         let mut data = vec![0xee; before + 1];
         let got = client.read(&ctx, &file, 0, &mut data);
         let got = got.unwrap_or_else(|error| panic!("read {fid}: {error}"));
-        if size() != before {
-            continue;
+        if size() == before && got == before {
+            client.close(&ctx, &file, None).unwrap();
+            data.truncate(before);
+            return data;
         }
-        // More than `stat` says may be there: an MDT whose power failed can have lost the news of a write
-        // that its OST has kept (docs/design/0001).
-        assert!(got >= before, "{got} of {before} bytes read of {fid}");
-        client.close(&ctx, &file, None).unwrap();
-        data.truncate(before);
-        return data;
+        assert!(Instant::now() < deadline, "{got} of {before} bytes read of {fid}");
+        std::thread::sleep(Duration::from_millis(20));
     }
 }
 

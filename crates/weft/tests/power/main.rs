@@ -72,6 +72,6 @@ fn run(seed: u64, formatted: &Disks) {
         println!("  {} steps, {names} names not synced, then {end}", tree.steps);
     }
     cluster.come_back(&fates, &mut rng);
-    check::everything(&cluster, &trees, fates.contains(&Fate::Power));
+    check::everything(&cluster, &trees);
     cluster.stop();
 }

@@ -157,4 +157,11 @@ wire! {
 
     /// Argument of the ioctl that registers a backing file.
     BackingMap (16) { fd: i32, flags: u32, padding: u64 }
+
+    /// Head of an entry of a ring: both sides write the headers of requests and replies here.
+    UringHeader (288) { in_out: [[u64; 8]; 2], op_in: [[u64; 8]; 2], entry: UringEntry }
+    /// Part of [`UringHeader`]: what a request or reply is and how long its payload.
+    UringEntry (32) { flags: u64, commit_id: u64, payload_sz: u32, padding: u32, reserved: u64 }
+    /// Argument of commands to a ring, in the submission queue entry.
+    UringCommand (24) { flags: u64, commit_id: u64, qid: u16, padding: [u16; 3] }
 }

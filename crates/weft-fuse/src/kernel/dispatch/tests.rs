@@ -23,19 +23,17 @@ impl Bench {
     fn new() -> Bench {
         let null = File::options().read(true).write(true).open("/dev/null").unwrap();
         let fs = NullFs::new(NullOptions::default());
-        let (terms, interrupts) = (Terms::default(), Interrupts::new(1));
+        let (terms, interrupts) = (Terms::default(), Interrupts::new(1, false));
         let device = Arc::new(Device::from_fd(null.into()));
         Bench { server: Server { fs, terms, interrupts }, device }
     }
 
     /// Serves the bytes as the workers do.
     fn serve(&self, bytes: &[u8]) -> Outcome {
-        let slot = self.server.interrupts.slot(0);
+        let slot = self.server.interrupts.begin(0, &InHeader::default());
         let mut out = [0; OUT];
         let outcome = match Message::decode(bytes) {
-            Ok(message) => {
-                self.server.serve(message, Origin { device: &self.device, slot }, &mut out)
-            }
+            Ok(message) => self.server.serve(message, Origin::Device(&self.device), slot, &mut out),
             Err(errno) => Outcome::Error(errno),
         };
         assert!(!matches!(outcome, Outcome::Reply(length) if length > OUT));

@@ -257,15 +257,18 @@ impl Kv for RocksKv {
         copy.map_err(|error| fail("checkpoint", dir, &error))
     }
 
-    fn verify(&self, progress: &mut dyn FnMut(u64) -> ControlFlow<()>) -> Result<VerifyReport> {
+    fn verify(
+        &self,
+        from: &[u8],
+        progress: &mut dyn FnMut(u64) -> ControlFlow<()>,
+    ) -> Result<VerifyReport> {
         // The copy shares the files, and its blocks are in no cache.
         let copy = Removed::new(self.dir.with_extension("verify"))?;
         self.checkpoint(&copy.0)?;
         let mut report = VerifyReport::default();
         match DB::open(&uncached_options(self.profile)?, &copy.0) {
             Ok(db) => {
-                report.bytes = db.live_bytes();
-                let walked = walk(&db, &mut report.keys, progress);
+                let walked = walk(&db, from, &mut report, progress);
                 report.damaged.extend(walked.err().map(|error| error.to_string()));
             }
             Err(error) => report.damaged.push(error.to_string()),
@@ -296,19 +299,20 @@ impl Kv for RocksKv {
     }
 }
 
-/// Reads everything and counts the keys.
+/// Reads everything from `from` on and counts it.
 fn walk(
     db: &DB,
-    keys: &mut u64,
+    from: &[u8],
+    report: &mut VerifyReport,
     progress: &mut dyn FnMut(u64) -> ControlFlow<()>,
 ) -> std::result::Result<(), weft_rocksdb::Error> {
     let mut cursor = db.raw_iterator_opt(ReadOptions::default());
-    let mut bytes = 0;
-    cursor.seek(&[]);
+    cursor.seek(from);
     while let Some((key, value)) = cursor.item() {
-        *keys += 1;
-        bytes += (key.len() + value.len()) as u64;
-        if keys.is_multiple_of(4096) && progress(bytes).is_break() {
+        report.keys += 1;
+        report.bytes += (key.len() + value.len()) as u64;
+        if report.keys.is_multiple_of(4096) && progress(report.bytes).is_break() {
+            report.next = Some([key, &[0]].concat());
             break;
         }
         cursor.next();

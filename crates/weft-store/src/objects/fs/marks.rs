@@ -1,7 +1,9 @@
-//! Which 64 MiB regions of which objects may differ between data and checksums after a power cut:
-//! a set of keys in the target's key-value store.
+//! What the target's key-value store says of objects for the case of a power cut.
 //!
-//! A mark is there before its region changes and until some seconds after the change is durable.
+//! - *Marks*: which 64 MiB regions may differ between data and checksums. A mark is there before its
+//!   region changes and until some seconds after the change is durable.
+//! - *Cuts* and *graves*: objects that were cut or destroyed, which the local file system may forget.
+//!   Durable with the next flush, so that many share one sync, and gone when it is durable there, too.
 
 use crate::kv::{Batch, Kv, RESERVED_PREFIX, prefix_end};
 use std::ops::ControlFlow;
@@ -12,13 +14,16 @@ use weft_model::{Fid, ObjectId, Result};
 /// Bytes of a region.
 pub const REGION: u64 = 64 << 20;
 
-const PREFIX: [u8; 2] = [RESERVED_PREFIX, b'm'];
-const KEY_LEN: usize = 18;
+const MARK: [u8; 2] = [RESERVED_PREFIX, b'm'];
+const CUT: [u8; 2] = [RESERVED_PREFIX, b'c'];
+const GRAVE: [u8; 2] = [RESERVED_PREFIX, b'g'];
+const NAME_LEN: usize = 14;
+const MARK_LEN: usize = 18;
 
-/// The set of marks.
+/// Marks, cuts and graves.
 pub struct Marks {
     kv: Arc<dyn Kv>,
-    /// Log sequence number of the last mark set, and the one that is known durable.
+    /// Log sequence number of the last one set, and the one that is known durable.
     written: AtomicU64,
     durable: AtomicU64,
 }
@@ -33,14 +38,39 @@ impl Marks {
     pub fn set(&self, id: ObjectId, regions: impl Iterator<Item = u32>) -> Result<()> {
         let mut batch = Batch::new();
         for region in regions {
-            batch.put(&key(id, region), &[]);
+            batch.put(&mark(id, region), &[]);
         }
-        let lsn = self.kv.write(&batch)?;
+        self.write(&batch)
+    }
+
+    /// Notes that an object is cut to `size`.
+    pub fn set_cut(&self, id: ObjectId, size: u64) -> Result<()> {
+        self.write(Batch::new().put(&name(CUT, id), &size.to_le_bytes()))
+    }
+
+    /// Notes that an object is destroyed, which makes an end of its cut.
+    pub fn bury(&self, id: ObjectId) -> Result<()> {
+        self.write(Batch::new().put(&name(GRAVE, id), &[]).delete(&name(CUT, id)))
+    }
+
+    /// An object of this name is made again.
+    pub fn exhume(&self, id: ObjectId) -> Result<()> {
+        self.write(Batch::new().delete(&name(GRAVE, id)))
+    }
+
+    /// The cut of an object is durable where it was made. A note that came back would cut off what is
+    /// written from now on: flush before anything is promised.
+    pub fn clear_cut(&self, id: ObjectId) -> Result<()> {
+        self.write(Batch::new().delete(&name(CUT, id)))
+    }
+
+    fn write(&self, batch: &Batch) -> Result<()> {
+        let lsn = self.kv.write(batch)?;
         self.written.fetch_max(lsn, Ordering::AcqRel);
         Ok(())
     }
 
-    /// Makes all marks set so far durable. Free when they are.
+    /// Makes everything set so far durable. Free when it is.
     pub fn flush(&self) -> Result<()> {
         if self.durable.load(Ordering::Acquire) < self.written.load(Ordering::Acquire) {
             let lsn = self.kv.sync()?;
@@ -53,28 +83,57 @@ impl Marks {
     pub fn clear(&self, id: ObjectId, regions: impl Iterator<Item = u32>) -> Result<()> {
         let mut batch = Batch::new();
         for region in regions {
-            batch.delete(&key(id, region));
+            batch.delete(&mark(id, region));
         }
         self.kv.write(&batch).map(drop)
     }
 
-    /// Removes all marks.
+    /// Removes a grave; as for marks, since no object gets the name of another one.
+    pub fn clear_grave(&self, id: ObjectId) -> Result<()> {
+        self.kv.write(Batch::new().delete(&name(GRAVE, id))).map(drop)
+    }
+
+    /// Removes everything.
     pub fn clear_all(&self) -> Result<()> {
-        let mut batch = Batch::new();
-        for (id, region) in self.all()? {
-            batch.delete(&key(id, region));
+        for prefix in [MARK, CUT, GRAVE] {
+            let mut batch = Batch::new();
+            self.each(&prefix, |key, _| {
+                batch.delete(key);
+            })?;
+            self.kv.write(&batch)?;
         }
-        self.kv.write(&batch).map(drop)
+        Ok(())
     }
 
     /// All marks, in order.
     pub fn all(&self) -> Result<Vec<(ObjectId, u32)>> {
         let mut marks = Vec::new();
-        self.kv.scan(&PREFIX, &prefix_end(&PREFIX), &mut |key, _| {
-            marks.extend(parse(key));
-            ControlFlow::Continue(())
-        })?;
+        self.each(&MARK, |key, _| marks.extend(parse_mark(key)))?;
         Ok(marks)
+    }
+
+    /// Objects that were cut, each with its size then.
+    pub fn cuts(&self) -> Result<Vec<(ObjectId, u64)>> {
+        let mut cuts = Vec::new();
+        self.each(&CUT, |key, value| {
+            let size = value.try_into().map(u64::from_le_bytes).ok();
+            cuts.extend(parse_name(key).zip(size).map(|((id, _), size)| (id, size)));
+        })?;
+        Ok(cuts)
+    }
+
+    /// Objects that were destroyed.
+    pub fn graves(&self) -> Result<Vec<ObjectId>> {
+        let mut graves = Vec::new();
+        self.each(&GRAVE, |key, _| graves.extend(parse_name(key).map(|(id, _)| id)))?;
+        Ok(graves)
+    }
+
+    fn each(&self, prefix: &[u8], mut take: impl FnMut(&[u8], &[u8])) -> Result<()> {
+        self.kv.scan(prefix, &prefix_end(prefix), &mut |key, value| {
+            take(key, value);
+            ControlFlow::Continue(())
+        })
     }
 }
 
@@ -84,21 +143,32 @@ pub fn regions(offset: u64, len: u64) -> std::ops::RangeInclusive<u32> {
     (offset / REGION) as u32..=(last / REGION) as u32
 }
 
-fn key(id: ObjectId, region: u32) -> [u8; KEY_LEN] {
-    let mut key = [0; KEY_LEN];
-    key[..2].copy_from_slice(&PREFIX);
+fn name(prefix: [u8; 2], id: ObjectId) -> [u8; NAME_LEN] {
+    let mut key = [0; NAME_LEN];
+    key[..2].copy_from_slice(&prefix);
     key[2..10].copy_from_slice(&id.fid.0.to_be_bytes());
-    key[10..14].copy_from_slice(&id.index.to_be_bytes());
-    key[14..].copy_from_slice(&region.to_be_bytes());
+    key[10..].copy_from_slice(&id.index.to_be_bytes());
     key
 }
 
-fn parse(key: &[u8]) -> Option<(ObjectId, u32)> {
+fn mark(id: ObjectId, region: u32) -> [u8; MARK_LEN] {
+    let mut key = [0; MARK_LEN];
+    key[..NAME_LEN].copy_from_slice(&name(MARK, id));
+    key[NAME_LEN..].copy_from_slice(&region.to_be_bytes());
+    key
+}
+
+/// The object of a key, and what follows.
+fn parse_name(key: &[u8]) -> Option<(ObjectId, &[u8])> {
     let (fid, rest) = key.get(2..)?.split_first_chunk()?;
     let (index, rest) = rest.split_first_chunk()?;
-    let region = u32::from_be_bytes(rest.try_into().ok()?);
     let id = ObjectId { fid: Fid(u64::from_be_bytes(*fid)), index: u32::from_be_bytes(*index) };
-    Some((id, region))
+    Some((id, rest))
+}
+
+fn parse_mark(key: &[u8]) -> Option<(ObjectId, u32)> {
+    let (id, rest) = parse_name(key)?;
+    Some((id, u32::from_be_bytes(rest.try_into().ok()?)))
 }
 
 #[cfg(test)]
@@ -119,7 +189,13 @@ mod tests {
         assert_eq!(marks.all().unwrap(), vec![(id, 0), (id, 1)]);
         marks.clear(id, 0..=0).unwrap();
         assert_eq!(marks.all().unwrap(), vec![(id, 1)]);
+        marks.set_cut(id, 77).unwrap();
+        let other = ObjectId { index: 4, ..id };
+        marks.set_cut(other, 78).unwrap();
+        marks.bury(other).unwrap();
+        assert_eq!((marks.cuts().unwrap(), marks.graves().unwrap()), (vec![(id, 77)], vec![other]));
         marks.clear_all().unwrap();
         assert!(marks.all().unwrap().is_empty());
+        assert!(marks.cuts().unwrap().is_empty() && marks.graves().unwrap().is_empty());
     }
 }

@@ -21,6 +21,7 @@ use intents::{Intent, Intents};
 use marks::{Marks, REGION, regions};
 use object::{Files, sums_path};
 use parking_lot::Mutex;
+use std::collections::HashMap;
 use std::fs::{self, File};
 use std::ops::ControlFlow;
 use std::os::unix::fs::MetadataExt;
@@ -31,7 +32,7 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use sync::Order;
-use table::{DIRS, State, Table, dir_of};
+use table::{Cut, DIRS, State, Table, dir_of};
 use weft_model::{ErrorKind, FsError, ObjectId, Result, Timespec, checksum};
 
 /// Directory of the objects in the target's.
@@ -76,8 +77,11 @@ struct Core {
     marks: Marks,
     gauge: Arc<Gauge>,
     poisoned: AtomicBool,
-    /// Marks of destroyed objects, which a power cut brings back until their directories are synced.
-    buried: Mutex<Vec<(ObjectId, Vec<u32>)>>,
+    /// Destroyed objects with their marks, which a power cut brings back until their directories are
+    /// synced.
+    buried: Mutex<HashMap<ObjectId, Vec<u32>>>,
+    /// Objects were destroyed of which there was no room to take a note: directories have to be synced.
+    unnoted: AtomicBool,
     /// Held while a directory is synced.
     dir_turns: Vec<Mutex<()>>,
 }
@@ -113,6 +117,7 @@ impl FsObjects {
             gauge,
             poisoned: AtomicBool::new(false),
             buried: Mutex::default(),
+            unnoted: AtomicBool::new(false),
             dir_turns: (0..DIRS).map(|_| Mutex::new(())).collect(),
         });
         core.recover(last_stop)?;
@@ -217,7 +222,11 @@ impl Core {
         if fresh.is_empty() {
             return Ok(());
         }
-        let mut marked = self.marks.set(id, fresh.iter().copied());
+        let mut marked = Ok(());
+        if self.buried.lock().contains_key(&id) {
+            marked = self.marks.exhume(id);
+        }
+        marked = marked.and_then(|()| self.marks.set(id, fresh.iter().copied()));
         if fresh.iter().any(|&region| state.had_data(region)) {
             marked = marked.and_then(|()| self.marks.flush());
         }
@@ -225,6 +234,31 @@ impl Core {
             state.regions.retain(|region, _| !fresh.contains(region));
         }
         marked
+    }
+
+    /// Notes that an object is about to be cut. If it is not, the note cuts what somebody has asked to be
+    /// cut, and will again.
+    fn note_cut(&self, state: &mut State, id: ObjectId, size: u64) -> Result<()> {
+        let size = state.cut.map_or(size, |earlier| earlier.size.min(size));
+        self.marks.set_cut(id, size)?;
+        // The change that follows.
+        state.cut = Some(Cut { change: state.written + 1, size });
+        Ok(())
+    }
+
+    fn remove_files(&self, id: ObjectId) -> Result<()> {
+        let path = self.table.path(id);
+        // The data first: checksums without data are no object.
+        for path in [&path, &sums_path(&path)] {
+            match fs::remove_file(path) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                    return Err(files::fail("destroy object", path, &error));
+                }
+                _ => {}
+            }
+        }
+        self.table.dirty_dirs[dir_of(id) as usize].store(true, Ordering::Release);
+        Ok(())
     }
 
     /// Lets a write into the reserve only where it needs no space.
@@ -301,11 +335,16 @@ impl ObjectStore for FsObjects {
         let core = &self.core;
         core.admit("truncate")?;
         core.end_of("truncate", size, 0)?;
-        let done = core.table.update(id, size > 0, |state, object| {
+        let cut = core.table.update(id, size > 0, |state, object| {
+            let cut = size < object.size;
+            if cut {
+                core.note_cut(state, id, size)?;
+            }
             // What may differ after a crash is the block that is cut, and the two sizes.
-            core.change(state, object, (size, size + 1), |object| object.truncate(size))
-        });
-        done.map(drop)
+            core.change(state, object, (size, size + 1), |object| object.truncate(size))?;
+            Ok(cut)
+        })?;
+        if cut == Some(true) { core.fatal(core.marks.flush()) } else { Ok(()) }
     }
 
     fn punch(&self, id: ObjectId, offset: u64, len: u64) -> Result<()> {
@@ -366,23 +405,17 @@ impl ObjectStore for FsObjects {
     fn destroy(&self, id: ObjectId) -> Result<()> {
         let core = &self.core;
         core.admit("destroy")?;
-        let path = core.table.path(id);
         let marked = core.table.bury(id, || {
-            // The data first: checksums without data are no object.
-            for path in [&path, &sums_path(&path)] {
-                match fs::remove_file(path) {
-                    Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                        return Err(files::fail("destroy object", path, &error));
-                    }
-                    _ => {}
+            match core.marks.bury(id) {
+                // What gives space back must not need any.
+                Err(error) if error.kind == ErrorKind::NoSpace => {
+                    core.unnoted.store(true, Ordering::Release);
                 }
+                noted => noted?,
             }
-            core.table.dirty_dirs[dir_of(id) as usize].store(true, Ordering::Release);
-            Ok(())
+            core.remove_files(id)
         })?;
-        if !marked.is_empty() {
-            core.buried.lock().push((id, marked.into_keys().collect()));
-        }
+        core.buried.lock().entry(id).or_default().extend(marked.into_keys());
         Ok(())
     }
 

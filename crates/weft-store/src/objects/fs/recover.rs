@@ -14,6 +14,10 @@ impl Core {
         if last_stop == LastStop::Clean {
             return self.marks.clear_all();
         }
+        if last_stop == LastStop::PowerLoss {
+            // Before they are opened for anything else.
+            self.marks.graves()?.into_iter().try_for_each(|id| self.remove_files(id))?;
+        }
         let mut changed = 0;
         let intents = self.intents.left_over();
         for intent in &intents {
@@ -25,6 +29,7 @@ impl Core {
                 changed += self.settle(id, u64::from(region) * REGION, REGION);
                 regions += 1;
             }
+            self.repeat_cuts()?;
         }
         // Whatever the last process has written becomes durable, so no mark is needed any more.
         self.sync_file_system()?;
@@ -32,6 +37,20 @@ impl Core {
         self.marks.clear_all()?;
         let intents = intents.len();
         tracing::info!(?last_stop, intents, regions, blocks = changed, "objects recovered");
+        Ok(())
+    }
+
+    /// Cuts again what the file system may have forgotten.
+    fn repeat_cuts(&self) -> Result<()> {
+        for (id, size) in self.marks.cuts()? {
+            let cut = self.table.update(id, false, |_, object| match object.size > size {
+                true => object.truncate(size),
+                false => Ok(()),
+            });
+            if let Err(error) = cut {
+                tracing::error!(%error, object = %id, size, "object not cut again");
+            }
+        }
         Ok(())
     }
 

@@ -22,7 +22,14 @@ impl Core {
     /// See [`crate::objects::ObjectStore::sync`].
     pub(super) fn sync(&self, ids: &[ObjectId]) -> Result<()> {
         self.admit("sync")?;
-        let known = ids.iter().filter_map(|&id| self.table.find(id)).collect();
+        let known: Vec<_> = ids.iter().filter_map(|&id| self.table.find(id)).collect();
+        if known.len() < ids.len() {
+            // Some may have been destroyed.
+            self.fatal(self.marks.flush())?;
+            if self.unnoted.swap(false, Ordering::AcqRel) {
+                (0..DIRS).try_for_each(|number| self.sync_dir(number as u8))?;
+            }
+        }
         self.sync_objects(known)
     }
 
@@ -40,11 +47,37 @@ impl Core {
         }
         self.fatal(self.marks.flush())?;
         if objects.len() >= BULK {
-            return self.sync_bulk(&objects);
+            self.sync_bulk(&objects)?;
+        } else {
+            // The disk gets everything at once; then the waits and the commits of its journal are shared.
+            let started: Vec<_> = objects.iter().map(|object| self.start(object)).collect();
+            started.into_iter().try_for_each(|started| self.finish(started?))?;
         }
-        // The disk gets everything at once; then the waits and the commits of its journal are shared.
-        let started: Vec<_> = objects.iter().map(|object| self.start(object)).collect();
-        started.into_iter().try_for_each(|started| self.finish(started?))
+        self.forget_cuts(&objects)
+    }
+
+    /// Takes back the notes of cuts that are durable by themselves now, before anything that was written
+    /// later counts as synced.
+    fn forget_cuts(&self, objects: &[Arc<Object>]) -> Result<()> {
+        let mut forgotten = Vec::new();
+        for object in objects {
+            let mut state = object.state.write();
+            let synced = state.synced;
+            if let Some(cut) = state.cut.as_mut().filter(|cut| cut.change <= synced) {
+                self.marks.clear_cut(object.id)?;
+                // A cut from now on begins with a note of its own.
+                cut.size = u64::MAX;
+                forgotten.push((object, cut.change));
+            }
+        }
+        if forgotten.is_empty() {
+            return Ok(());
+        }
+        self.fatal(self.marks.flush())?;
+        for (object, change) in forgotten {
+            object.state.write().cut.take_if(|cut| cut.change == change);
+        }
+        Ok(())
     }
 
     /// Has the kernel begin to write an object, whose marks are durable. The lock is not held from
@@ -132,8 +165,8 @@ impl Core {
         self.forget_buried()
     }
 
-    /// Makes the end of destroyed objects durable, and only then takes back their marks: an object that
-    /// came back without them would count as damaged.
+    /// Makes the end of destroyed objects durable, and only then takes back their marks and graves: an
+    /// object that came back without them would count as damaged, or as one that nobody destroys.
     fn forget_buried(&self) -> Result<()> {
         let buried = std::mem::take(&mut *self.buried.lock());
         if buried.is_empty() {
@@ -141,7 +174,10 @@ impl Core {
         }
         (0..DIRS).try_for_each(|number| self.sync_dir(number as u8))?;
         for (id, regions) in buried {
-            self.table.unless_marked(id, || self.marks.clear(id, regions.into_iter()))?;
+            if !regions.is_empty() {
+                self.table.unless_marked(id, || self.marks.clear(id, regions.into_iter()))?;
+            }
+            self.marks.clear_grave(id)?;
         }
         Ok(())
     }

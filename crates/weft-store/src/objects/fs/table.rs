@@ -49,12 +49,23 @@ pub struct State {
     pub regions: BTreeMap<u32, u64>,
     /// What is being written in order.
     pub stream: Stream,
+    /// The last cut that may not be durable, and the smallest size since all were.
+    pub cut: Option<Cut>,
+}
+
+/// A cut of an object, of which the key-value store has a note.
+#[derive(Clone, Copy)]
+pub struct Cut {
+    /// The change that it was.
+    pub change: u64,
+    /// The size; what was cut off in two steps must not come back between them.
+    pub size: u64,
 }
 
 impl State {
-    /// Whether anything may not be durable.
+    /// Whether anything may not be durable, or the note of a cut may be.
     pub fn dirty(&self) -> bool {
-        self.written > self.synced && !self.dead
+        (self.written > self.synced || self.cut.is_some()) && !self.dead
     }
 
     /// Whether the region holds data that was durable before.

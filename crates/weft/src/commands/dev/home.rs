@@ -1,6 +1,7 @@
 //! The directory of a development cluster: what is in it, and the configurations that follow.
 
 use super::ports::free_port;
+use super::shape::Shape;
 use crate::node::NodeConfig;
 use crate::node::config::{MountConfig, TargetConfig};
 use crate::{files, keys, mounts};
@@ -42,9 +43,14 @@ struct Book {
     cluster: String,
     osts: u16,
     mount: PathBuf,
+    /// Mount options, separated by commas.
+    #[serde(default)]
+    options: String,
     /// Whether it was last started as several processes.
     #[serde(default)]
     processes: bool,
+    #[serde(default)]
+    shape: Shape,
     /// Ports by process, so that clients find it where it was.
     #[serde(default)]
     ports: BTreeMap<String, u16>,
@@ -56,7 +62,12 @@ impl Home {
     ///
     /// # Errors
     /// When there is less than the cluster has, and those of the disk.
-    pub fn make(dir: &Path, osts: Option<u16>, mount: Option<PathBuf>) -> anyhow::Result<Home> {
+    pub fn make(
+        dir: &Path,
+        osts: Option<u16>,
+        mount: Option<PathBuf>,
+        options: Option<String>,
+    ) -> anyhow::Result<Home> {
         files::make_dir(&dir.join("run"))?;
         files::make_dir(&dir.join("log"))?;
         let lock = Some(lock(dir)?);
@@ -66,11 +77,16 @@ impl Home {
                 cluster: Uuid::random()?.to_string(),
                 osts: osts.unwrap_or(DEFAULT_OSTS),
                 mount: mounts::resolve(&dir.join("mnt"))?,
+                options: String::new(),
                 processes: false,
+                shape: Shape::default(),
                 ports: BTreeMap::new(),
             },
         };
         let mut home = Home { dir: dir.to_path_buf(), book, _lock: lock };
+        if let Some(options) = options {
+            home.book.options = options;
+        }
         if let Some(osts) = osts {
             if osts < home.book.osts {
                 bail!("the cluster in dir={} has {} OSTs already", dir.display(), home.book.osts);
@@ -86,6 +102,15 @@ impl Home {
         }
         home.format_missing()?;
         Ok(home)
+    }
+
+    /// Spreads the targets over servers, and limits their speed, from the next start on.
+    ///
+    /// # Errors
+    /// Those of the disk.
+    pub fn reshape(&mut self, shape: &Shape) -> anyhow::Result<()> {
+        self.book.shape.change(shape);
+        self.store()
     }
 
     /// Opens the cluster in `dir` to look at it; none if there is none.
@@ -113,6 +138,11 @@ impl Home {
     /// Where it is to be mounted.
     pub fn mountpoint(&self) -> &Path {
         &self.book.mount
+    }
+
+    /// Options of the mount, separated by commas.
+    pub fn mount_options(&self) -> &str {
+        &self.book.options
     }
 
     /// The cluster's key.
@@ -154,7 +184,8 @@ impl Home {
         config.manager = Some(self.target(TargetId::MGT));
         config.mdt = vec![self.target(TargetId::mdt(0))];
         config.ost = (0..self.book.osts).map(|index| self.target(TargetId::ost(index))).collect();
-        config.mount = vec![MountConfig { dir: self.book.mount.clone(), options: String::new() }];
+        config.mount =
+            vec![MountConfig { dir: self.book.mount.clone(), options: self.book.options.clone() }];
         self.finish(&config.listen, false)?;
         Ok(config)
     }
@@ -169,14 +200,20 @@ impl Home {
         manager.manager = Some(self.target(TargetId::MGT));
         let managers = manager.listen.clone();
         let mut configs = vec![manager];
-        for index in 0..self.book.osts {
-            let mut oss = self.process(&format!("oss{index}"), &managers)?;
-            oss.ost = vec![self.target(TargetId::ost(index))];
+        for server in 0..self.book.shape.servers(self.book.osts) {
+            let mut oss = self.process(&format!("oss{server}"), &managers)?;
+            let osts = self.book.shape.osts_of(server, self.book.osts);
+            oss.ost = osts.map(|index| self.target(TargetId::ost(index))).collect();
             configs.push(oss);
         }
-        let mut mds = self.process("mds0", &managers)?;
-        mds.mdt = vec![self.target(TargetId::mdt(0))];
-        configs.push(mds);
+        let mdt = self.target(TargetId::mdt(0));
+        if self.book.shape.mdt_with_osts {
+            configs[1].mdt = vec![mdt];
+        } else {
+            let mut mds = self.process("mds0", &managers)?;
+            mds.mdt = vec![mdt];
+            configs.push(mds);
+        }
         self.finish(&managers, true)?;
         Ok(configs)
     }
@@ -220,8 +257,10 @@ impl Home {
         if !self.book.processes {
             return vec![ALL.to_string()];
         }
-        let osses = (0..self.book.osts).map(|index| format!("oss{index}"));
-        osses.chain([MANAGER.to_string(), "mds0".to_string()]).collect()
+        let shape = &self.book.shape;
+        let osses = (0..shape.servers(self.book.osts)).map(|index| format!("oss{index}"));
+        let mds = (!shape.mdt_with_osts).then(|| "mds0".to_string());
+        osses.chain([MANAGER.to_string()]).chain(mds).collect()
     }
 
     /// Whether any of its servers runs.
@@ -237,7 +276,11 @@ impl Home {
     }
 
     fn target(&self, id: TargetId) -> TargetConfig {
-        TargetConfig { dir: self.target_dir(id), index: Some(id.index) }
+        TargetConfig {
+            dir: self.target_dir(id),
+            index: Some(id.index),
+            throttle: self.book.shape.throttle(id.kind),
+        }
     }
 
     fn target_dir(&self, id: TargetId) -> PathBuf {

@@ -11,6 +11,7 @@
 mod down;
 mod home;
 mod ports;
+mod shape;
 mod status;
 mod up;
 

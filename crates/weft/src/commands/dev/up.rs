@@ -2,11 +2,12 @@
 
 use super::Which;
 use super::home::{ALL, Home};
+use super::shape::Shape;
 use crate::cli::Global;
 use crate::cluster::Device;
 use crate::commands::{mount, server};
 use crate::logging::LogForm;
-use crate::mounts::{self, wait_until_answering};
+use crate::mounts::{self, MountOptions, wait_until_answering};
 use crate::node::{NodeConfig, read_state_files};
 use crate::outcome::{Outcome, Usage};
 use crate::{output, process};
@@ -38,6 +39,11 @@ pub struct Up {
     /// A process for each server and for the mount, speaking TCP, instead of one for all.
     #[arg(long)]
     processes: bool,
+    /// Mount options, separated by commas; see weft mount --help [default: as it was mounted last].
+    #[arg(short, value_name = "LIST")]
+    options: Option<String>,
+    #[command(flatten)]
+    shape: Shape,
     /// Stay in the foreground, with the log on standard error.
     #[arg(long, conflicts_with = "processes")]
     pub foreground: bool,
@@ -53,7 +59,10 @@ impl Up {
             let why = "a namespace has one MDT so far; several come in a later version";
             return Err(Usage(format!("--mdts {}: {why}", self.mdts)).into());
         }
-        let mut home = Home::make(&self.which.dir()?, self.osts, self.mount.clone())?;
+        self.options.as_deref().map(MountOptions::parse).transpose()?;
+        let mut home =
+            Home::make(&self.which.dir()?, self.osts, self.mount.clone(), self.options.clone())?;
+        home.reshape(&self.shape)?;
         let running: Vec<String> =
             read_state_files(&home.run_dir())?.into_iter().map(|state| state.name).collect();
         let mounted = mounts::recorded()?.iter().any(|record| record.is_at(home.mountpoint()));
@@ -131,7 +140,8 @@ fn start_mount(home: &Home, log: LogForm) -> anyhow::Result<bool> {
     }
     let device = Device { managers: home.addresses()?, subtree: String::new() };
     let key = home.key_file();
-    mount::start(&device, home.mountpoint(), "", Some(&key), &home.log_file("mount"), log)?;
+    let (options, log_file) = (home.mount_options(), home.log_file("mount"));
+    mount::start(&device, home.mountpoint(), options, Some(&key), &log_file, log)?;
     Ok(true)
 }
 

@@ -1,4 +1,4 @@
-//! `weft bench`: rates and processor time of the client library, without a kernel in between.
+//! `weft bench library`: rates and processor time of the client library, without a kernel in between.
 
 use crate::commands::dev::Home;
 use crate::env::SystemEnv;
@@ -13,13 +13,13 @@ use std::sync::Arc;
 use weft_client::{Client, ClientConfig};
 use weft_eval::contest::{Contest, Place, Runner};
 use weft_eval::crew::Crew;
-use weft_eval::target::Library;
+use weft_eval::target::Library as Target;
 use weft_eval::workload::{Phase, SizeOptions};
 
 /// Measure development clusters through the client library, side by side. One that runs is asked over
 /// its sockets; one that is down is served by this process, and called without any.
 #[derive(Args)]
-pub struct Bench {
+pub struct Library {
     /// Directories of clusters; the first is what the others are compared with.
     #[arg(required = true)]
     clusters: Vec<PathBuf>,
@@ -52,7 +52,7 @@ struct Entrant {
     node: Option<Node>,
 }
 
-impl Bench {
+impl Library {
     /// Measures and prints.
     ///
     /// # Errors
@@ -85,7 +85,7 @@ impl Bench {
         let threads = self.threads;
         let begin = move |round| {
             let name = |thread| format!("weft-bench.{}.{round}.{thread}", std::process::id());
-            let make = |thread| Library::make(&entrant.client, &name(thread));
+            let make = |thread| Target::make(&entrant.client, &name(thread));
             let targets = (0..threads).map(make).collect::<io::Result<Vec<_>>>()?;
             Ok(Box::new(Crew::new(targets, sizes)) as Box<dyn Runner>)
         };
@@ -109,7 +109,7 @@ impl Entrant {
         let config = ClientConfig {
             managers: home.addresses()?,
             key: Some(keys::read(&home.key_file())?),
-            mountpoint: "weft bench".into(),
+            mountpoint: "weft bench library".into(),
             ..ClientConfig::default()
         };
         let registry = node.as_ref().map(Node::registry);
