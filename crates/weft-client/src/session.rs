@@ -21,9 +21,7 @@ use weft_rpc::{Bulk, Message};
 /// error goes to the caller.
 const MAX_REOPENS: u32 = 8;
 /// How often a thread that waits for another one's reclaim asks whether it is still wanted.
-const GATE_POLL: Duration = Duration::from_millis(5);
-/// How long one waits at the head of the queue at a time.
-const GATE_QUEUED: Duration = Duration::from_millis(1);
+const GATE_POLL: Duration = Duration::from_millis(2);
 /// Handles or locks in one Reclaim message.
 const RECLAIM_BATCH: usize = 4096;
 
@@ -93,7 +91,7 @@ impl Session {
         env: &dyn Env,
         patience: &Patience<'_>,
     ) -> Result<RwLockWriteGuard<'_, ()>> {
-        wait_for(env, patience, || self.gate.try_write_for(GATE_QUEUED))
+        wait_for(env, patience, || self.gate.try_write())
     }
 }
 

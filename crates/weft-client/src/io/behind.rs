@@ -18,8 +18,6 @@ const BATCH: usize = 8 << 20;
 const ENOUGH: usize = 4 << 20;
 /// An OST takes part if it has room for this many times what may wait in this client: others write, too.
 const RESERVE: u64 = 4;
-/// How long one wants a lock for itself at a time, and others queue up behind.
-pub(crate) const QUEUED: Duration = Duration::from_millis(1);
 /// First and longest pause between two tries to get hold of a lock that is held during requests.
 const PAUSES: (Duration, Duration) = (Duration::from_micros(20), Duration::from_millis(1));
 
@@ -181,7 +179,7 @@ impl Client {
             return self.ask(fid, request, patience).map(|_| ());
         };
         // Whoever writes from now on waits, and then writes to the OSTs.
-        let _alone = self.acquire(patience, || inode.io.try_write_for(QUEUED))?;
+        let _alone = self.acquire(patience, || inode.io.try_write())?;
         inode.buffer().delegated = false;
         self.write_back(&inode, false, patience)?;
         let sent = inode.unreported();

@@ -5,7 +5,6 @@ use crate::client::Client;
 use crate::ctx::Ctx;
 use crate::inode::OpenFile;
 use crate::inode::written::Unreported;
-use crate::io::behind::QUEUED;
 use crate::metrics::Op;
 use weft_model::{ErrorKind, Fid, Result, SetAttr, SetTime, Timespec};
 use weft_rpc::pb::{self, mds};
@@ -90,7 +89,7 @@ impl Client {
         // A write of ours must be wholly before or after a truncation.
         let _alone = match (&inode, set.size) {
             (Some(inode), Some(_)) => {
-                let alone = self.acquire(&patience, || inode.io.try_write_for(QUEUED))?;
+                let alone = self.acquire(&patience, || inode.io.try_write())?;
                 self.write_back(inode, false, &patience)?;
                 Some(alone)
             }

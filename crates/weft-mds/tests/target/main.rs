@@ -2,6 +2,7 @@
 //! truncation in its steps, clients that die.
 
 mod check;
+mod delegations;
 mod grants;
 mod world;
 
