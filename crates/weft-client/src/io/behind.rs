@@ -1,5 +1,5 @@
 //! Write-behind: writes to a delegated file are answered when this client has them, and are brought to
-//! the OSTs in full windows, by others. Design: `docs/design/0006-write-delegations.md`.
+//! the OSTs in full windows, by others. Design: `docs/design/0007-write-delegations.md`.
 
 use super::store::{Part, parts};
 use crate::client::Client;

@@ -3,7 +3,7 @@
 //! A delegation has no term of its own. It ends when it is returned, when the session closes the file
 //! or ends, and a session that somebody waits for is ended when it was not heard of for
 //! [`LIFE`](super::LIFE) (see [`crate::background`]). Design:
-//! `docs/design/0006-write-delegations.md`.
+//! `docs/design/0007-write-delegations.md`.
 
 use super::{Conflict, Grants, Holder, LIFE, MARGIN};
 use parking_lot::Mutex;
