@@ -85,7 +85,7 @@ impl Buffer {
                 known[at..at + data.len()].copy_from_slice(data);
                 return;
             }
-            if offset <= known_end && offset % WINDOW != 0 {
+            if offset <= known_end && !offset.is_multiple_of(WINDOW) {
                 let kept = known.len() - at;
                 let (over, more) = data.split_at(kept);
                 self.carve(known_end..end);
@@ -125,7 +125,8 @@ impl Buffer {
     /// Takes extents out, in order, until about `most` bytes; they are in flight until
     /// [`Self::landed`] or [`Self::put_back`]. With `steady`, the window that is still being filled stays.
     pub(crate) fn take(&mut self, most: usize, steady: bool) -> Extents {
-        let growing = (steady && self.last % WINDOW != 0).then(|| (self.last - 1) / WINDOW);
+        let growing =
+            (steady && !self.last.is_multiple_of(WINDOW)).then(|| (self.last - 1) / WINDOW);
         let (mut taken, mut bytes) = (Extents::new(), 0);
         let mut from = 0;
         while bytes < most
@@ -230,7 +231,7 @@ mod tests {
                     } else {
                         let offset = rng.random_range(0..1 << 20) as usize;
                         wanted[offset..offset + 3000].fill(step as u8 + 1);
-                        buffer.put(offset as u64, &wanted[offset..offset + 3000].to_vec(), NOW);
+                        buffer.put(offset as u64, &wanted[offset..offset + 3000], NOW);
                         buffer.put_back(taken, NOW);
                     }
                 }
