@@ -43,7 +43,7 @@ fn life() -> Vec<Request> {
         Request::Write(oss::Write { object, offset: 0, sums, ..oss::Write::default() }),
         Request::Read(oss::Read { object, offset: 0, len: 100 }),
         Request::Truncate(oss::Truncate { object, size: 10, only_shrink: false }),
-        Request::Punch(oss::Punch { object, offset: 1, len: 5 }),
+        Request::Punch(oss::Punch { object, offset: 1, len: 5, ..oss::Punch::default() }),
         Request::Allocate(oss::Allocate { object, offset: 1, len: 5, ..oss::Allocate::default() }),
         Request::SetAttr(mds::SetAttr {
             cred: cred.clone(),

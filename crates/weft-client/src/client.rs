@@ -1,12 +1,15 @@
 //! A mount: identity, sessions, open files, and the thread that keeps them alive.
 
+use crate::behind::Behind;
 use crate::config::ClientConfig;
 use crate::ctx::Ctx;
 use crate::grants::{Asked, Grants};
 use crate::inode::InodeTable;
 use crate::keepalive::Keeper;
+use crate::lease::Clocks;
 use crate::metrics::{Metrics, Op};
 use crate::recalls::Listening;
+use crate::room::Room;
 use crate::session::Sessions;
 use crate::unanswered::Unanswered;
 use parking_lot::Mutex;
@@ -22,6 +25,8 @@ use weft_rpc::{Role, Router};
 
 /// Longest wait for servers while leaving; what is left behind ends with the session's lease.
 const FAREWELL: Duration = Duration::from_secs(3);
+/// Longest wait for servers to take what was written to one file.
+const LAST_WRITES: Duration = Duration::from_secs(60);
 
 /// A mounted file system. All methods may be called from any number of threads.
 pub struct Client {
@@ -32,6 +37,9 @@ pub struct Client {
     pub(crate) metrics: Metrics,
     pub(crate) grants: Grants,
     pub(crate) listening: Listening,
+    pub(crate) behind: Behind,
+    pub(crate) clocks: Clocks,
+    pub(crate) room: Room,
     pub(crate) unanswered: Unanswered,
     /// Waiters for locks that are told when they are free.
     pub(crate) told_of_locks: AtomicUsize,
@@ -78,6 +86,9 @@ impl Client {
             metrics: Metrics::default(),
             grants: Grants::default(),
             listening: Listening::default(),
+            behind: Behind::default(),
+            clocks: Clocks::default(),
+            room: Room::default(),
             unanswered: Unanswered::default(),
             told_of_locks: AtomicUsize::new(0),
             root: OnceLock::new(),
@@ -169,8 +180,13 @@ impl Client {
         let keeper = self.keeper.lock().take();
         drop(keeper);
         self.listening.stop();
+        self.behind.stop();
+        let at_rest = || self.behind.is_at_rest().then_some(());
+        let mut outcome = self.acquire(&Patience::of(FAREWELL), at_rest);
+        for inode in self.inodes.select(|inode| !inode.buffer().is_clean()) {
+            outcome = outcome.and(self.write_back(&inode, false, &Patience::of(LAST_WRITES)));
+        }
         let patience = Patience::of(FAREWELL);
-        let mut outcome = Ok(());
         for (inode, handle) in self.inodes.all_handles() {
             outcome = outcome.and(self.close_handle(&inode, handle, None, &patience));
         }

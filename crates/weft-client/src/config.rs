@@ -33,6 +33,12 @@ pub struct ClientConfig {
     ///
     /// [`Client::start_caching`]: crate::Client::start_caching
     pub caches: bool,
+    /// The client takes write delegations, and writes behind what it writes to delegated files. Only with
+    /// `caches`.
+    pub delegations: bool,
+    /// Bytes that may wait to be written behind in all files. The OSTs must have room for some times
+    /// as much, or nothing is written behind.
+    pub max_pending: usize,
     /// Whoever waits for a lock asks for it again and again, instead of having the MDT tell when it is free.
     /// For where time does not pass by itself.
     pub polls_locks: bool,

@@ -78,6 +78,12 @@ impl Grants {
         if last.max(log.forgotten) > grant.seen { Duration::ZERO } else { left }
     }
 
+    /// Whether the inode was recalled since something was asked for.
+    pub(crate) fn is_recalled(&self, fid: Fid, asked: &Asked) -> bool {
+        let log = self.log.lock();
+        log.last.get(&fid).copied().unwrap_or(0).max(log.forgotten) > asked.seen
+    }
+
     /// From now on grants of this inode that were asked for before do not count.
     pub(crate) fn void(&self, fid: Fid) {
         let mut log = self.log.lock();

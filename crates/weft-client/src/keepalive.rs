@@ -91,6 +91,7 @@ impl Client {
     /// Renews leases, reports writes, closes what nobody knows of, whatever is due. To be called every half second or so.
     pub fn keep_alive(&self, rounds: &mut Rounds) {
         let now = self.env().monotonic();
+        self.write_aged();
         let due = |last: Option<Duration>, interval| last.is_none_or(|at| now >= at + interval);
         if due(rounds.renewed, self.sessions.lease().unwrap_or(DEFAULT_LEASE) / 3) {
             rounds.renewed = Some(now);

@@ -17,6 +17,7 @@
 //! **Start here.** [`client`] for the mount, [`session`] for the way to an MDT, [`io`] for the way of
 //! data, [`namespace`] for names.
 
+mod behind;
 pub mod client;
 pub mod config;
 pub mod ctx;
@@ -25,10 +26,12 @@ mod grants;
 pub mod inode;
 pub mod io;
 mod keepalive;
+mod lease;
 pub mod lock;
 pub mod metrics;
 pub mod namespace;
 pub mod recalls;
+mod room;
 pub mod session;
 mod spread;
 mod unanswered;

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::Duration;
-use weft_model::{Fid, FsError, Result, TargetId};
+use weft_model::{ErrorKind, Fid, FsError, Result, TargetId};
 use weft_rpc::pb::mds;
 use weft_rpc::router::Patience;
 
@@ -63,6 +63,9 @@ impl Client {
             let started = thread.spawn(move || listen(&client, mdt, &*keeping));
             started.map_err(|error| FsError::from_io("start recall thread", &error))?;
         }
+        if self.config.delegations {
+            self.start_writing_behind()?;
+        }
         Ok(())
     }
 
@@ -77,8 +80,16 @@ impl Client {
         keeping: &dyn Keeping,
     ) -> Result<()> {
         // A session that is gone is opened again by whoever has something to ask; until then nothing is
-        // granted.
-        let reply = self.router.ask(mdt, *last, &Patience::of(ATTEMPT))?;
+        // granted. What is delegated has to be reclaimed soon.
+        let sent = self.env().monotonic();
+        let reply = match self.router.ask(mdt, *last, &Patience::of(ATTEMPT)) {
+            Err(error) if error.kind == ErrorKind::NoSession && self.has_delegations() => {
+                self.ask_mdt(mdt, mds::RenewSession {}, &Patience::of(ATTEMPT))?;
+                return Ok(());
+            }
+            answer => answer?,
+        };
+        self.sessions.get(mdt).heard(sent);
         let recalled: Vec<Recalled> = reply
             .recalls
             .iter()
@@ -88,10 +99,20 @@ impl Client {
         if !recalled.is_empty() {
             keeping.drop_granted(&recalled);
         }
+        for recall in reply.recalls.iter().filter(|recall| recall.delegation) {
+            self.behind.return_soon(Fid(recall.fid));
+        }
         let done = if reply.queue == last.queue { last.done } else { 0 };
         last.done = reply.recalls.last().map_or(done, |recall| recall.number);
         last.queue = reply.queue;
         Ok(())
+    }
+}
+
+impl Client {
+    fn has_delegations(&self) -> bool {
+        let ending = self.listening.stopped.load(Ordering::Acquire);
+        !ending && !self.inodes.select(|inode| inode.is_delegated()).is_empty()
     }
 }
 

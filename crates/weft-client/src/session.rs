@@ -6,12 +6,13 @@
 
 use crate::client::Client;
 use crate::ctx::Ctx;
+use crate::inode::OpenInode;
 use parking_lot::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
-use weft_model::{ErrorKind, Fid, FsError, Result, TargetId};
+use weft_model::{Env, ErrorKind, Fid, FsError, Result, TargetId};
 use weft_rpc::pb::{self, mds};
 use weft_rpc::router::Patience;
 use weft_rpc::{Bulk, Message};
@@ -20,7 +21,7 @@ use weft_rpc::{Bulk, Message};
 /// error goes to the caller.
 const MAX_REOPENS: u32 = 8;
 /// How often a thread that waits for another one's reclaim asks whether it is still wanted.
-const GATE_POLL: Duration = Duration::from_millis(50);
+const GATE_POLL: Duration = Duration::from_millis(2);
 /// Handles or locks in one Reclaim message.
 const RECLAIM_BATCH: usize = 4096;
 
@@ -41,6 +42,10 @@ pub struct Session {
     /// Of the MDT, when last opened.
     instance: AtomicU64,
     lease_ms: AtomicU64,
+    /// For how long the session counts after it was last heard of.
+    pub(crate) delegation_ms: AtomicU64,
+    /// Until when it counts for certain, milliseconds on our clock.
+    pub(crate) counts_until_ms: AtomicU64,
 }
 
 impl Sessions {
@@ -53,6 +58,8 @@ impl Sessions {
                 opened: AtomicU64::new(0),
                 instance: AtomicU64::new(0),
                 lease_ms: AtomicU64::new(0),
+                delegation_ms: AtomicU64::new(0),
+                counts_until_ms: AtomicU64::new(0),
             })
         });
         session.clone()
@@ -75,28 +82,36 @@ impl Sessions {
 
 impl Session {
     /// Enters as one of many; others may be in, unless the session is being opened.
-    fn enter(&self, patience: &Patience<'_>) -> Result<RwLockReadGuard<'_, ()>> {
-        wait_for(patience, || self.gate.try_read_for(GATE_POLL))
+    fn enter(&self, env: &dyn Env, patience: &Patience<'_>) -> Result<RwLockReadGuard<'_, ()>> {
+        wait_for(env, patience, || self.gate.try_read())
     }
 
-    fn enter_alone(&self, patience: &Patience<'_>) -> Result<RwLockWriteGuard<'_, ()>> {
-        wait_for(patience, || self.gate.try_write_for(GATE_POLL))
+    fn enter_alone(
+        &self,
+        env: &dyn Env,
+        patience: &Patience<'_>,
+    ) -> Result<RwLockWriteGuard<'_, ()>> {
+        wait_for(env, patience, || self.gate.try_write())
     }
 }
 
-fn wait_for<T>(patience: &Patience<'_>, mut attempt: impl FnMut() -> Option<T>) -> Result<T> {
-    let mut polls = 0;
+fn wait_for<T>(
+    env: &dyn Env,
+    patience: &Patience<'_>,
+    mut attempt: impl FnMut() -> Option<T>,
+) -> Result<T> {
+    let start = env.monotonic();
     loop {
         if let Some(entered) = attempt() {
             return Ok(entered);
         }
-        polls += 1;
         if patience.interrupted.is_some_and(|interrupted| interrupted()) {
             return Err(FsError::new(ErrorKind::Interrupted, "wait for session"));
         }
-        if patience.limit.is_some_and(|limit| GATE_POLL * polls >= limit) {
+        if patience.limit.is_some_and(|limit| env.monotonic() - start >= limit) {
             return Err(FsError::new(ErrorKind::TimedOut, "wait for session"));
         }
+        env.sleep(GATE_POLL);
     }
 }
 
@@ -178,7 +193,7 @@ impl Client {
         let request = message.into_request();
         let number = self.router.number(mdt, &request);
         self.in_session(mdt, patience, |session| {
-            let _gate = session.enter(patience)?;
+            let _gate = session.enter(self.env(), patience)?;
             let prepared = prepare()?;
             let answer = self.router.call_as(&number, mdt, &request, Bulk::None, patience);
             if matches!(&answer, Err(error) if error.kind == ErrorKind::NoSession) {
@@ -217,9 +232,15 @@ impl Client {
                 // An MDT that keeps restarting is waited for like one that is down.
                 (reopens, instance) = (0, session.instance.load(Ordering::Acquire));
             }
+            let sent = self.env().monotonic();
             let lost = match attempt(&session) {
                 Err(error) if error.kind == ErrorKind::NoSession => error,
-                answer => return answer,
+                answer => {
+                    if answer.is_ok() {
+                        session.heard(sent);
+                    }
+                    return answer;
+                }
             };
             reopens += 1;
             if reopens > MAX_REOPENS {
@@ -239,7 +260,7 @@ impl Client {
 
     /// Opens the session unless somebody has done so since it had been opened `seen` times.
     fn reopen(&self, session: &Session, seen: u64, patience: &Patience<'_>) -> Result<()> {
-        let _gate = session.enter_alone(patience)?;
+        let _gate = session.enter_alone(self.env(), patience)?;
         if session.opened.load(Ordering::Acquire) != seen {
             return Ok(());
         }
@@ -265,6 +286,7 @@ impl Client {
     ) -> Result<()> {
         let request = mds::OpenSession {
             caches: self.config.caches,
+            delegations: self.config.delegations,
             host: self.config.host.clone(),
             mountpoint: self.config.mountpoint.clone(),
         };
@@ -280,6 +302,7 @@ impl Client {
         }
         session.instance.store(reply.instance, Ordering::Relaxed);
         session.lease_ms.store(reply.lease_ms.into(), Ordering::Relaxed);
+        session.delegation_ms.store(reply.delegation_ms.into(), Ordering::Relaxed);
         session.opened.fetch_add(1, Ordering::Release);
         Ok(())
     }
@@ -289,11 +312,13 @@ impl Client {
     fn reclaim(&self, mdt: TargetId, known: bool, patience: &Patience<'_>) -> Result<()> {
         let inodes = self.inodes.of_mdt(|fid| self.map().mdt_of(fid) == Some(mdt));
         if !known {
-            inodes.iter().for_each(|inode| inode.lose_locks());
+            inodes.iter().for_each(|inode| self.lose(inode));
         }
         let opens: Vec<_> = inodes.iter().flat_map(|inode| inode.open_handles()).collect();
         let locks: Vec<_> = inodes.iter().flat_map(|inode| inode.held_locks()).collect();
         let appends: Vec<_> = inodes.iter().filter_map(|inode| inode.append_under_way()).collect();
+        let delegated = inodes.iter().filter(|inode| inode.is_delegated());
+        let delegated: Vec<u64> = delegated.map(|inode| inode.fid().0).collect();
         let mut messages: Vec<mds::Reclaim> = Vec::new();
         for appends in appends.chunks(RECLAIM_BATCH) {
             messages.push(mds::Reclaim { appends: appends.to_vec(), ..Default::default() });
@@ -304,9 +329,13 @@ impl Client {
         for locks in locks.chunks(RECLAIM_BATCH) {
             messages.push(mds::Reclaim { locks: locks.to_vec(), ..Default::default() });
         }
+        for delegations in delegated.chunks(RECLAIM_BATCH) {
+            messages.push(mds::Reclaim { delegations: delegations.to_vec(), ..Default::default() });
+        }
         messages.push(mds::Reclaim { done: true, ..Default::default() });
         for message in messages {
             let has_locks = !message.locks.is_empty();
+            let has_delegations = !message.delegations.is_empty();
             match self.router.ask(mdt, message, patience) {
                 Ok(_) => {}
                 // Refused for good: somebody else has got them.
@@ -314,10 +343,25 @@ impl Client {
                     tracing::warn!(%mdt, %error, "locks lost");
                     inodes.iter().for_each(|inode| inode.lose_locks());
                 }
+                Err(error) if has_delegations && is_refusal(error.kind) => {
+                    tracing::warn!(%mdt, %error, "delegations lost");
+                    inodes.iter().for_each(|inode| self.lose_delegation(inode));
+                }
                 Err(error) => return Err(error),
             }
         }
         Ok(())
+    }
+
+    /// What a file had from a session that has ended.
+    fn lose(&self, inode: &OpenInode) {
+        inode.lose_locks();
+        self.lose_delegation(inode);
+    }
+
+    fn lose_delegation(&self, inode: &OpenInode) {
+        let dropped = inode.lose_delegation();
+        self.behind.count(dropped, 0);
     }
 }
 

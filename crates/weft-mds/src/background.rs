@@ -6,6 +6,7 @@ use crate::unfinished::GarbageQueue;
 use crate::{Mds, check, expiry, keys, ops, truncate};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
+use std::time::Duration;
 use weft_model::{ClientId, Fid, Layout, Result};
 
 /// Files destroyed per step, so that a step ends in reasonable time.
@@ -35,6 +36,14 @@ pub fn tick(mds: &Mds) {
 fn end_expired(mds: &Mds) -> Result<()> {
     for client in mds.sessions.expired(mds.env.monotonic(), mds.settings.lease) {
         expiry::end_session(mds, client, "not heard of for longer than its lease")?;
+    }
+    let idle = |client| {
+        let live = mds.sessions.get(client);
+        live.map_or(Duration::MAX, |live| live.idle(mds.env.monotonic()))
+    };
+    for client in mds.committer.grants.unresponsive(idle) {
+        expiry::end_session(mds, client, "others wait for files that are delegated to it")?;
+        mds.committer.grants.came_back(client);
     }
     Ok(())
 }

@@ -140,6 +140,9 @@ impl Committer {
         let mut txn = Txn::new(&mut planner, &self.committed, now);
         let answer = plan(&mut txn);
         let (quiet, saw_uncommitted) = (txn.is_read_only(), txn.saw_uncommitted);
+        for (fid, inode) in &txn.looked_at {
+            self.grants.look(*fid, &inode.writers, by)?;
+        }
         let visibly = lazily && !saw_uncommitted;
         let _claim: Claim<'_>;
         match &answer {

@@ -151,7 +151,7 @@ impl Mds {
             lingering: Lingering::default(),
         };
         let committed = Committed { kv, cache: Cache::new(settings.cache_inodes) };
-        let grants = Grants::new(env.clone(), sessions.caching());
+        let grants = Grants::new(env.clone(), sessions.caching(), sessions.delegated_to());
         let mds = Mds {
             target,
             settings,
@@ -249,18 +249,24 @@ impl Mds {
         client: ClientId,
     ) -> Result<Option<(Arc<Inode>, pb::mds::Entry)>> {
         let grants = &self.committer.grants;
-        // Registered first, read afterwards: whoever changes it in between finds the grant.
-        let grant_ms = grants.grant(fid, client);
-        let Some(inode) = self.committer.committed.inode(fid)? else { return Ok(None) };
-        let entry = namespace::entry(fid, &inode, client);
-        if !entry.written_elsewhere {
-            return Ok(Some((inode, pb::mds::Entry { grant_ms, ..entry })));
+        loop {
+            // Registered first, read afterwards: whoever changes it in between finds the grant.
+            let grant_ms = grants.grant(fid, client);
+            let Some(inode) = self.committer.committed.inode(fid)? else { return Ok(None) };
+            let entry = namespace::entry(fid, &inode, client);
+            if !entry.written_elsewhere {
+                return Ok(Some((inode, pb::mds::Entry { grant_ms, ..entry })));
+            }
+            // What others write changes on the OSTs, without any request here.
+            if grant_ms > 0 {
+                grants.withdraw(fid, client);
+            }
+            match grants.look(fid, &inode.writers, client) {
+                Ok(()) => return Ok(Some((inode, entry))),
+                // What they keep of it is known to them alone.
+                Err(conflict) => grants.resolve(conflict),
+            }
         }
-        // What others write changes on the OSTs, without any request here.
-        if grant_ms > 0 {
-            grants.withdraw(fid, client);
-        }
-        Ok(Some((inode, entry)))
     }
 
     /// Chooses the targets of a new file: as asked for, else as its directory says, else by default.

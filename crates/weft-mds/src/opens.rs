@@ -33,16 +33,14 @@ pub struct OpenFile {
 pub struct OpenTable {
     handles: HashMap<ClientId, HashMap<u64, OpenFile>>,
     counts: HashMap<Fid, usize>,
-    write_counts: HashMap<(ClientId, Fid), usize>,
+    by_client: HashMap<(ClientId, Fid), Counts>,
 }
 
-fn decrement<K: Eq + std::hash::Hash>(counts: &mut HashMap<K, usize>, key: &K) {
-    if let Some(count) = counts.get_mut(key) {
-        *count -= 1;
-        if *count == 0 {
-            counts.remove(key);
-        }
-    }
+/// Opens of a file by one session.
+#[derive(Clone, Copy, Debug, Default)]
+struct Counts {
+    all: usize,
+    writing: usize,
 }
 
 impl OpenTable {
@@ -53,9 +51,9 @@ impl OpenTable {
             self.uncount(client, former);
         }
         *self.counts.entry(file.fid).or_insert(0) += 1;
-        if file.flags & flags::WRITE != 0 {
-            *self.write_counts.entry((client, file.fid)).or_insert(0) += 1;
-        }
+        let counts = self.by_client.entry((client, file.fid)).or_default();
+        counts.all += 1;
+        counts.writing += usize::from(file.flags & flags::WRITE != 0);
     }
 
     /// Forgets an open; `None` when it is not known (any more).
@@ -70,9 +68,18 @@ impl OpenTable {
     }
 
     fn uncount(&mut self, client: ClientId, file: OpenFile) {
-        decrement(&mut self.counts, &file.fid);
-        if file.flags & flags::WRITE != 0 {
-            decrement(&mut self.write_counts, &(client, file.fid));
+        if let Some(count) = self.counts.get_mut(&file.fid) {
+            *count -= 1;
+            if *count == 0 {
+                self.counts.remove(&file.fid);
+            }
+        }
+        if let Some(counts) = self.by_client.get_mut(&(client, file.fid)) {
+            counts.all -= 1;
+            counts.writing -= usize::from(file.flags & flags::WRITE != 0);
+            if counts.all == 0 {
+                self.by_client.remove(&(client, file.fid));
+            }
         }
     }
 
@@ -88,7 +95,22 @@ impl OpenTable {
 
     /// Whether the session still has the file open for writing.
     pub fn writes(&self, client: ClientId, fid: Fid) -> bool {
-        self.write_counts.contains_key(&(client, fid))
+        self.of(client, fid).writing > 0
+    }
+
+    /// Whether the session has the file open, and nobody else.
+    pub fn has_alone(&self, client: ClientId, fid: Fid) -> bool {
+        let own = self.of(client, fid).all;
+        own > 0 && self.counts.get(&fid) == Some(&own)
+    }
+
+    /// Whether the session has the file open.
+    pub fn has(&self, client: ClientId, fid: Fid) -> bool {
+        self.of(client, fid).all > 0
+    }
+
+    fn of(&self, client: ClientId, fid: Fid) -> Counts {
+        self.by_client.get(&(client, fid)).copied().unwrap_or_default()
     }
 
     /// Handles of a session, in ascending order.
@@ -123,6 +145,11 @@ mod tests {
         table.open(client, 1, writing);
         table.open(client, 2, OpenFile { fid, flags: flags::READ });
         assert_eq!((table.len(), table.writes(client, fid)), (2, true));
+        assert!(table.has_alone(client, fid));
+        table.open(ClientId(2), 1, OpenFile { fid, flags: flags::READ });
+        assert!(!table.has_alone(client, fid) && !table.has_alone(ClientId(3), fid));
+        table.close(ClientId(2), 1);
+        assert!(table.has_alone(client, fid) && !table.has(ClientId(2), fid));
         assert_eq!(table.close(client, 1), Some(writing));
         assert!(table.is_open(fid) && !table.writes(client, fid));
         assert_eq!(table.close(client, 1), None);

@@ -112,6 +112,9 @@ pub struct Session {
     /// The client keeps what it is granted.
     #[prost(bool, tag = "4")]
     pub caches: bool,
+    /// The client takes write delegations.
+    #[prost(bool, tag = "5")]
+    pub delegations: bool,
 }
 
 /// The answer to the last modifying request of a slot.

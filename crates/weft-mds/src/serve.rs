@@ -134,7 +134,13 @@ impl Mds {
             Q::Close(r) => self.close(info, r),
             Q::UpdateWritten(r) => {
                 let observed = ops::written::observe(self, Fid(r.fid), &r.written)?;
-                transact!(self, asked, UpdateWritten, |t| ops::written::plan(t, r, observed))
+                let told = transact!(self, asked, UpdateWritten, |t| {
+                    ops::written::plan(t, r, observed)
+                });
+                if told.is_ok() && r.returned {
+                    self.committer.grants.return_delegation(Fid(r.fid), info.client);
+                }
+                told
             }
             other => Err(FsError::new(ErrorKind::NotImplemented, other.name())
                 .on(format_args!("target={}", self.target))),
@@ -155,10 +161,16 @@ impl Mds {
         // looked through then. So that need not be waited for. Repeating either is harmless.
         let now = self.env.now();
         let plan = |txn: &mut Txn<'_>| ops::close::plan(txn, info, request, observed);
-        match request.written.as_ref().and_then(|written| written.mtime) {
-            None => self.committer.transact_lazily(info.client, now, plan)?,
-            Some(_) => self.committer.transact(info.client, now, plan)?,
+        match request.written.as_ref().is_some_and(|w| w.mtime.is_some() || w.end > 0) {
+            false => self.committer.transact_lazily(info.client, now, plan)?,
+            true => self.committer.transact(info.client, now, plan)?,
         };
+        let fid = Fid(request.fid);
+        self.committer.with_planner(|planner| {
+            if !planner.opens.has(info.client, fid) {
+                self.committer.grants.return_delegation(fid, info.client);
+            }
+        });
         if let Some(owner) = request.flock_owner {
             let unlock = mds::Lock {
                 fid: request.fid,
@@ -184,7 +196,7 @@ impl Mds {
         if info.xid == Xid::NONE {
             return self.committer.transact(info.client, now, |txn| {
                 let mut reply = wrap(plan(txn)?);
-                self.grant(info.client, request, &mut reply);
+                self.grant(txn, info.client, request, &mut reply);
                 Ok(reply)
             });
         }
@@ -201,7 +213,7 @@ impl Mds {
                 txn.put_raw(key, Some(saved.encode_to_vec()));
             }
             // Saved without: when it is sent again, what it granted may have been recalled.
-            self.grant(info.client, request, &mut reply);
+            self.grant(txn, info.client, request, &mut reply);
             Ok((reply, saved))
         })?;
         live.save(info.xid.slot(), saved);
@@ -209,7 +221,7 @@ impl Mds {
     }
 
     /// Grants what a reply tells, to whoever has asked for the change it tells of.
-    fn grant(&self, client: ClientId, request: &Request, reply: &mut Reply) {
+    fn grant(&self, txn: &Txn<'_>, client: ClientId, request: &Request, reply: &mut Reply) {
         use Request as Q;
         let (entry, parent) = match (request, reply) {
             (Q::Create(r), Reply::Create(made)) => (made.entry.as_mut(), Some(r.parent)),
@@ -226,7 +238,12 @@ impl Mds {
         let Some(entry) = entry else { return };
         let grants = &self.committer.grants;
         if let Some(attr) = entry.attr.as_ref().filter(|_| !entry.written_elsewhere) {
-            entry.grant_ms = grants.grant_planned(Fid(attr.fid), client);
+            let fid = Fid(attr.fid);
+            entry.grant_ms = grants.grant_planned(fid, client);
+            let opens = &txn.planner.opens;
+            entry.delegated = opens.writes(client, fid)
+                && opens.has_alone(client, fid)
+                && grants.delegate(fid, client);
         }
         if let Some(parent) = parent {
             entry.name_grant_ms = grants.grant_planned(Fid(parent), client);

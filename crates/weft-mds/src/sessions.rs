@@ -129,6 +129,13 @@ impl Sessions {
         sessions.iter().filter(|(_, live)| live.record.caches).map(|(&client, _)| client).collect()
     }
 
+    /// Sessions that take write delegations.
+    pub fn delegated_to(&self) -> HashSet<ClientId> {
+        let sessions = self.live.read();
+        let takers = sessions.iter().filter(|(_, live)| live.record.delegations);
+        takers.map(|(&client, _)| client).collect()
+    }
+
     /// Whether every stored session has come back.
     pub fn all_present(&self) -> bool {
         self.live.read().values().all(|live| live.present.load(Ordering::Acquire))

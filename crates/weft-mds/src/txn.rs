@@ -1,6 +1,7 @@
 //! What one request reads and wants changed, on top of what is planned but not yet committed.
 
 use crate::committed::Committed;
+use crate::grants::Changed;
 use crate::opens::OpenTable;
 use crate::record::{Dirent, Inode};
 use crate::unfinished::{GarbageQueue, Lingering};
@@ -139,6 +140,8 @@ pub struct Txn<'a> {
     changes: Changes,
     /// Something was read that is not committed yet, so the answer has to wait for it.
     pub saw_uncommitted: bool,
+    /// Files that must not be delegated to others for this.
+    pub looked_at: Vec<(Fid, Arc<Inode>)>,
     /// The time of the request.
     pub now: Timespec,
 }
@@ -160,7 +163,14 @@ fn set<K: PartialEq, V>(changes: &mut Vec<(K, V)>, key: K, value: V) {
 impl<'a> Txn<'a> {
     /// Begins planning a request.
     pub fn new(planner: &'a mut Planner, committed: &'a Committed, now: Timespec) -> Txn<'a> {
-        Txn { planner, committed, changes: Changes::default(), saw_uncommitted: false, now }
+        Txn {
+            planner,
+            committed,
+            changes: Changes::default(),
+            saw_uncommitted: false,
+            looked_at: Vec::new(),
+            now,
+        }
     }
 
     /// Looks in the groups that are on their way to the store.
@@ -265,11 +275,15 @@ impl<'a> Txn<'a> {
         set(&mut self.changes.inodes, fid, Some(Arc::new(inode)));
     }
 
-    /// Inodes whose grants have to be recalled, each with whether it is a directory.
-    pub fn changed_inodes(&self) -> impl Iterator<Item = (Fid, bool)> {
+    /// Inodes whose grants have to be recalled.
+    pub fn changed_inodes(&self) -> impl Iterator<Item = Changed<'_>> {
         let Changes { inodes, unnoticed, .. } = &self.changes;
         let changed = inodes.iter().filter(|(fid, _)| !unnoticed.contains(fid));
-        changed.map(|(fid, inode)| (*fid, inode.as_ref().is_some_and(|inode| inode.is_dir())))
+        changed.map(|(fid, inode)| Changed {
+            fid: *fid,
+            is_dir: inode.as_ref().is_some_and(|inode| inode.is_dir()),
+            writers: inode.as_ref().map_or(&[], |inode| &inode.writers),
+        })
     }
 
     /// Removes an inode.

@@ -9,6 +9,7 @@ use std::time::Duration;
 use weft_model::map::Space;
 use weft_model::{Env, ErrorKind, FsError, Result, TargetId};
 use weft_rpc::metrics::{Figure, FigureKind, Metrics};
+use weft_rpc::pb::oss::Moment;
 use weft_rpc::{Bulk, CallInfo, Reply, Request, Service};
 use weft_store::ObjectStore;
 
@@ -42,6 +43,8 @@ pub struct Oss {
     pub(crate) admission: Admission,
     pub(crate) damage: DamageLog,
     space: CachedSpace,
+    /// Another value at every start.
+    run: u64,
 }
 
 impl Oss {
@@ -52,6 +55,7 @@ impl Oss {
         env: Arc<dyn Env>,
         settings: Settings,
     ) -> Oss {
+        let run = env.random() | 1;
         Oss {
             target,
             objects,
@@ -60,6 +64,25 @@ impl Oss {
             admission: Admission::new(settings.in_flight_bytes, settings.admission_patience),
             damage: DamageLog::default(),
             space: CachedSpace::default(),
+            run,
+        }
+    }
+
+    /// The time on the target's clock.
+    pub(crate) fn moment(&self) -> Moment {
+        Moment { run: self.run, ms: self.env.monotonic().as_millis() as u64 }
+    }
+
+    /// Checks that a moment named by a client has not passed. Its session may be over afterwards, and
+    /// what it wrote then be another's.
+    pub(crate) fn check_moment(&self, not_after: Option<&Moment>) -> Result<()> {
+        let now = self.moment();
+        match not_after {
+            Some(moment) if moment.run != now.run || moment.ms < now.ms => {
+                Err(FsError::new(ErrorKind::Fenced, "change object")
+                    .because("the time of the client that asked for it is over"))
+            }
+            _ => Ok(()),
         }
     }
 
@@ -114,6 +137,7 @@ impl Oss {
             Request::Destroy(gone) => ops::destroy::destroy(self, gone).map(Reply::Destroy),
             Request::OstStatfs(_) => ops::statfs::statfs(self).map(Reply::OstStatfs),
             Request::Scrub(scrub) => ops::scrub::scrub(self, scrub).map(Reply::Scrub),
+            Request::Clock(_) => Ok(Reply::Clock(self.moment())),
             Request::ListObjects(list) => ops::list::list(self, list).map(Reply::ListObjects),
             _ => Err(FsError::new(ErrorKind::Protocol, request.name())
                 .because("this request is for another kind of target")),

@@ -69,7 +69,8 @@ impl Bench {
     }
 
     fn write_with(&self, offset: u64, data: &[u8], sums: Vec<u32>, wire: bool) -> Result<u64> {
-        let request = oss::Write { object: object(), offset, sums, sync: false }.into_request();
+        let request = oss::Write { object: object(), offset, sums, sync: false, not_after: None }
+            .into_request();
         match self.oss.serve(&info(wire), &request, Bulk::Send(data))? {
             Reply::Write(reply) => Ok(reply.blocks),
             other => panic!("{other:?}"),
@@ -178,13 +179,15 @@ fn objects_are_cut_punched_allocated_listed_and_destroyed() {
     cut(5000, true);
     cut(6000, false);
     cut(5000, false);
-    bench.ask(oss::Punch { object: object(), offset: 100, len: u64::MAX }).unwrap();
+    bench
+        .ask(oss::Punch { object: object(), offset: 100, len: u64::MAX, not_after: None })
+        .unwrap();
     let back = bench.read(0, 9000).unwrap();
     assert!(
         back.len() == 5000 && back[..100] == pattern(100) && back[100..].iter().all(|&b| b == 0)
     );
     let reserve = |offset, len, keep_size, zero| {
-        bench.ask(oss::Allocate { object: object(), offset, len, keep_size, zero })
+        bench.ask(oss::Allocate { object: object(), offset, len, keep_size, zero, not_after: None })
     };
     reserve(0, 50, true, true).unwrap();
     assert_eq!(bench.read(0, 50).unwrap(), vec![0; 50]);
@@ -208,7 +211,8 @@ fn a_write_with_sync_survives_a_power_cut() {
     let bench = bench();
     let data = pattern(6000);
     let sums = checksum::compute(3, &data);
-    let request = oss::Write { object: object(), offset: 3, sums, sync: true }.into_request();
+    let request = oss::Write { object: object(), offset: 3, sums, sync: true, not_after: None }
+        .into_request();
     bench.oss.serve(&info(true), &request, Bulk::Send(&data)).unwrap();
     bench.objects.crash_power(&mut || 0);
     assert!(bench.read(3, 6000).unwrap() == data);
@@ -243,14 +247,21 @@ fn random_requests_never_panic() {
         let mut objects: Vec<oss::Object> = object.into_iter().collect();
         objects.truncate(rng.random_range(0..2));
         let request: Request = match rng.random_range(0..13) {
-            0 => oss::Write { object, offset, sums, sync: zero }.into_request(),
+            0 => oss::Write { object, offset, sums, sync: zero, not_after: None }.into_request(),
             1 => oss::Read { object, offset, len: len as u32 }.into_request(),
             2 => oss::Sync { objects }.into_request(),
             3 => oss::Stat { objects }.into_request(),
             4 => oss::Truncate { object, size: offset, only_shrink: zero }.into_request(),
-            5 => oss::Punch { object, offset, len }.into_request(),
-            6 => oss::Allocate { object, offset, len: len.min(1 << 20), keep_size, zero }
-                .into_request(),
+            5 => oss::Punch { object, offset, len, not_after: None }.into_request(),
+            6 => oss::Allocate {
+                object,
+                offset,
+                len: len.min(1 << 20),
+                keep_size,
+                zero,
+                not_after: None,
+            }
+            .into_request(),
             7 => oss::Seek { object, offset, hole }.into_request(),
             8 => oss::Destroy { objects }.into_request(),
             9 => oss::Scrub { cursor: String::new(), max_objects: len as u32 }.into_request(),
@@ -266,4 +277,26 @@ fn random_requests_never_panic() {
         };
         let _ = bench.oss.serve(&info(rng.random()), &request, bulk);
     }
+}
+
+#[test]
+fn what_comes_too_late_or_from_before_a_restart_is_refused() {
+    let bench = bench();
+    let now = bench.ask(oss::Clock {}).unwrap();
+    let write = |moment: oss::Moment| {
+        let (data, not_after) = (b"late?", Some(moment));
+        let sums = checksum::compute(0, data);
+        let request = oss::Write { object: object(), offset: 0, sums, sync: false, not_after };
+        let answer = bench.oss.serve(&info(true), &request.into_request(), Bulk::Send(data));
+        answer.map(|_| ()).map_err(|error| error.kind)
+    };
+    let soon = oss::Moment { ms: now.ms + 1000, ..now };
+    assert_eq!(write(oss::Moment { run: now.run ^ 2, ..soon }), Err(ErrorKind::Fenced));
+    assert_eq!(bench.read(0, 5).unwrap(), b"");
+    assert_eq!(write(soon), Ok(()));
+    bench.clock.sleep(Duration::from_millis(1100));
+    assert_eq!(write(soon), Err(ErrorKind::Fenced));
+    let punch = oss::Punch { object: object(), offset: 0, len: 5, not_after: Some(soon) };
+    assert_eq!(bench.ask(punch).unwrap_err().kind, ErrorKind::Fenced);
+    assert_eq!(bench.read(0, 5).unwrap(), b"late?");
 }

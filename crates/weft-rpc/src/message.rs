@@ -174,6 +174,7 @@ messages! {
     0x030a Ost OstStatfs: oss::Statfs => oss::StatfsReply;
     0x030b Ost Scrub: oss::Scrub => oss::ScrubReply;
     0x030c Ost ListObjects: oss::ListObjects => oss::ListObjectsReply;
+    0x030d Ost Clock: oss::Clock => oss::Moment;
 }
 
 impl Request {

@@ -46,7 +46,7 @@ impl Service for OneObject {
                 let size = data.len().max(end);
                 data.resize(size, 0);
                 data[start..end].copy_from_slice(bytes);
-                Ok(Reply::Write(oss::WriteReply { blocks: 1 }))
+                Ok(Reply::Write(oss::WriteReply { blocks: 1, free: 0 }))
             }
             (Request::Read(read), Bulk::Receive(buffer)) => {
                 let start = (read.offset as usize).min(data.len());
@@ -195,7 +195,7 @@ impl Service for Slow {
         let pause = [0, 4000, 2600].get(write.offset as usize).copied().unwrap_or(0);
         std::thread::sleep(Duration::from_millis(pause));
         self.0.lock().push(write.offset);
-        Ok(Reply::Write(oss::WriteReply { blocks: 1 }))
+        Ok(Reply::Write(oss::WriteReply { blocks: 1, free: 0 }))
     }
 }
 

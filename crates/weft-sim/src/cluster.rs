@@ -24,6 +24,8 @@ use weft_store::{MemKv, MemObjects, ObjectStore};
 /// Object servers.
 pub const OSTS: usize = 3;
 /// A client not heard of for this long has lost its session. Longer than any operation waits for a
+/// Bytes that a client may keep of what it writes: little, so that it has to wait at times.
+const MAX_PENDING: usize = 24 << 10;
 /// server, as the clients here have no thread that renews their sessions meanwhile.
 pub const LEASE: Duration = Duration::from_secs(20);
 /// Between two background syncs of the metadata.
@@ -88,8 +90,14 @@ impl Cluster {
     pub fn mount(&self, process: &Process) -> Result<Arc<Client>> {
         let router = self.router(process, Role::Client);
         let host = format!("host{}", process.host);
-        let caches = self.world.plan.caches;
-        let config = ClientConfig { host, caches, polls_locks: true, ..Default::default() };
+        let config = ClientConfig {
+            host,
+            caches: self.world.plan.caches,
+            delegations: self.world.plan.writes_behind,
+            max_pending: MAX_PENDING,
+            polls_locks: true,
+            ..Default::default()
+        };
         Client::mount_over(config, router)
     }
 

@@ -85,15 +85,33 @@ impl Kept {
         self.over.store(true, Ordering::Relaxed);
     }
 
-    /// Has recalls carried out for as long as the client lives.
-    pub fn listen(self: &Arc<Kept>, world: &Arc<World>, process: &Process, client: &Arc<Client>) {
+    /// Has the client's other work done for as long as it lives.
+    pub fn attend(self: &Arc<Kept>, world: &Arc<World>, process: &Process, client: &Arc<Client>) {
+        let mut last = AwaitRecalls::default();
+        self.repeat(world, process, client, "recalls", move |kept, client| {
+            // Asked again after the next pause.
+            let _ = client.carry_out_recalls(TargetId::mdt(0), &mut last, kept);
+        });
+        if world.plan.writes_behind {
+            self.repeat(world, process, client, "behind", |_, client| {
+                client.write_some_behind(Duration::ZERO);
+            });
+        }
+    }
+
+    fn repeat(
+        self: &Arc<Kept>,
+        world: &Arc<World>,
+        process: &Process,
+        client: &Arc<Client>,
+        what: &str,
+        mut step: impl FnMut(&Kept, &Client) + Send + 'static,
+    ) {
         let (kept, process, client) = (self.clone(), process.clone(), client.clone());
-        world.spawn(&format!("recalls{}", process.number()), move || {
+        world.spawn(&format!("{what}{}", process.number()), move || {
             let life = catch_unwind(AssertUnwindSafe(|| {
-                let mut last = AwaitRecalls::default();
                 while !kept.over.load(Ordering::Relaxed) {
-                    // Asked again after the next pause.
-                    let _ = client.carry_out_recalls(TargetId::mdt(0), &mut last, &*kept);
+                    step(&kept, &client);
                     process.pause(process.world.span(100, PAUSE));
                 }
             }));

@@ -27,6 +27,8 @@ pub struct Plan {
     pub client_dies_every_ms: u64,
     /// Clients keep what they are granted.
     pub caches: bool,
+    /// Clients write behind what they write to files that nobody else has open.
+    pub writes_behind: bool,
     /// Bytes on each object server's disk.
     pub capacity: Option<u64>,
     /// Ends with the power failing everywhere.
@@ -55,7 +57,7 @@ impl Plan {
     pub fn of(seed: u64, ops: usize) -> Plan {
         let mut rng = SmallRng::seed_from_u64(seed ^ 0x57ef);
         let mut pick = |from: &[u64]| from[rng.random_range(0..from.len())];
-        Plan {
+        let mut plan = Plan {
             seed,
             clients: pick(&[1, 2, 3, 4]) as usize,
             ops,
@@ -70,6 +72,10 @@ impl Plan {
             power: pick(&[0, 0, 1]) == 1,
             caches: pick(&[0, 1, 1]) == 1,
             sabotage: None,
-        }
+            writes_behind: false,
+        };
+        // A full disk is told of at the next fsync, when the reference has long taken the write for done.
+        plan.writes_behind = plan.caches && plan.capacity.is_none() && pick(&[0, 1, 1]) == 1;
+        plan
     }
 }

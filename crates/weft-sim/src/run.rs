@@ -77,7 +77,7 @@ impl Stage {
         let client = self.cluster.mount(process).unwrap_or_else(|error| panic!("mount: {error}"));
         let kept = Arc::new(Kept::new(self.world.plan.sabotage == Some(Sabotage::IgnoreRecalls)));
         if self.world.plan.caches {
-            kept.listen(&self.world, process, &client);
+            kept.attend(&self.world, process, &client);
         }
         Hand { world: self.world.clone(), client, number: process.number(), kept }
     }
@@ -188,13 +188,19 @@ impl Stage {
         hand.unmount();
     }
 
+    /// Whether everything that was written in a tree is bound to be there.
+    pub(crate) fn is_known(&self, tree: &Tree) -> bool {
+        !self.world.plan.writes_behind || !tree.was_left_open(|number| self.world.lives(number))
+    }
+
     /// A client that dies in a tree leaves it in an unknown state: nobody works there any more.
     fn work_in_a_tree(&self, hand: &Hand) {
         let mut trees = self.trees.lock();
         let free = trees.len();
         let taken = (free > 0).then(|| trees.swap_remove(self.world.below(free as u64) as usize));
         drop(trees);
-        let mut tree = taken.unwrap_or_else(|| self.new_tree(hand));
+        let known = taken.filter(|tree| self.is_known(tree));
+        let mut tree = known.unwrap_or_else(|| self.new_tree(hand));
         tree.forget_dead(|number| self.world.lives(number));
         tree.step(hand);
         self.trees.lock().push(tree);
@@ -223,7 +229,7 @@ impl Stage {
         self.world.pause(LEASE * 3);
         let (_, hand) = self.hire("auditor");
         let trees = std::mem::take(&mut *self.trees.lock());
-        for tree in &trees {
+        for tree in trees.iter().filter(|tree| self.is_known(tree)) {
             check::tree(&hand, tree);
         }
         let contest = self.contest.lock().take();

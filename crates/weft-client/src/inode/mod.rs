@@ -1,8 +1,10 @@
 //! Open files: what this client knows of an inode that it has open, shared by all its handles.
 
+pub(crate) mod buffer;
 pub mod table;
 pub(crate) mod written;
 
+use self::buffer::Buffer;
 use crate::flags::OpenFlags;
 use crate::lock::held::HeldLocks;
 use crate::namespace::entry::Known;
@@ -74,6 +76,11 @@ pub struct OpenInode {
     pub(crate) io: RwLock<()>,
     /// One append at a time from this client.
     pub(crate) append: Mutex<()>,
+    buffer: Mutex<Buffer>,
+    /// Held by whoever brings the buffer to the OSTs.
+    pub(crate) writing_back: Mutex<()>,
+    /// Somebody is about to.
+    pub(crate) queued: AtomicBool,
     handles: Mutex<BTreeMap<u64, OpenFlags>>,
     locks: Mutex<HeldLocks>,
     locks_lost: AtomicBool,
@@ -114,6 +121,9 @@ impl OpenInode {
             state: Mutex::new(state),
             io: RwLock::new(()),
             append: Mutex::new(()),
+            buffer: Mutex::default(),
+            writing_back: Mutex::new(()),
+            queued: AtomicBool::new(false),
             handles: Mutex::default(),
             locks: Mutex::default(),
             locks_lost: AtomicBool::new(false),
@@ -134,6 +144,11 @@ impl OpenInode {
         self.state.lock()
     }
 
+    /// What is written behind. Taken before [`Self::state`], and never over a request.
+    pub(crate) fn buffer(&self) -> MutexGuard<'_, Buffer> {
+        self.buffer.lock()
+    }
+
     /// Takes over what a reply says.
     pub(crate) fn learn(&self, known: &Known) {
         let mut state = self.state.lock();
@@ -149,7 +164,10 @@ impl OpenInode {
 
     /// What is unreported now, to be laid over attributes that are asked for after this.
     pub(crate) fn unreported(&self) -> Unreported {
-        self.state.lock().unreported.clone()
+        let waiting = self.buffer.lock().bytes();
+        let mut unreported = self.state.lock().unreported.clone();
+        unreported.set_waiting(waiting);
+        unreported
     }
 
     /// Takes note of a read.
@@ -159,6 +177,44 @@ impl OpenInode {
             state.atime_due = false;
             state.unreported.record_read(now());
         }
+    }
+
+    /// Where a file ends that is delegated to this client, so that nobody else can move its end.
+    pub(crate) fn delegated_end(&self) -> Option<u64> {
+        let buffer = self.buffer.lock();
+        let state = self.state.lock();
+        let end = state.known_size.max(state.unreported.end_at(state.size_epoch));
+        buffer.delegated.then_some(end)
+    }
+
+    /// The file is delegated to this client, unless `is_recalled` says so by now.
+    pub(crate) fn delegate(&self, is_recalled: impl FnOnce() -> bool) {
+        // Within the lock: a recall is noted before it takes it.
+        let mut buffer = self.buffer.lock();
+        buffer.delegated |= !is_recalled();
+    }
+
+    /// The file was delegated to this client, and may be another's by now. How many bytes are dropped.
+    pub(crate) fn lose_delegation(&self) -> usize {
+        let mut buffer = self.buffer.lock();
+        buffer.delegated = false;
+        if buffer.is_clean() {
+            return 0;
+        }
+        let dropped = buffer.clear();
+        let lost = FsError::new(ErrorKind::Io, "write back")
+            .on(format_args!("fid={}", self.fid))
+            .because("the session was ended before written data was on the OSTs");
+        tracing::error!(error = %lost, "written data is lost");
+        buffer.failure.get_or_insert(lost);
+        self.state.lock().unreported.forget_pending();
+        dropped
+    }
+
+    /// Whether a reclaim has to tell that the file is delegated.
+    pub(crate) fn is_delegated(&self) -> bool {
+        let buffer = self.buffer.lock();
+        buffer.delegated || !buffer.is_clean()
     }
 
     /// Whether a write by somebody without privileges has to clear set-id bits.

@@ -63,8 +63,12 @@ impl InodeTable {
 
     /// The inodes with unreported writes.
     pub(crate) fn dirty(&self) -> Vec<Arc<OpenInode>> {
-        let inodes = self.inodes.lock();
-        inodes.values().filter(|inode| inode.state().unreported.is_dirty()).cloned().collect()
+        self.select(|inode| inode.state().unreported.is_dirty())
+    }
+
+    /// Some of the inodes.
+    pub(crate) fn select(&self, chosen: impl Fn(&OpenInode) -> bool) -> Vec<Arc<OpenInode>> {
+        self.inodes.lock().values().filter(|inode| chosen(inode)).cloned().collect()
     }
 
     /// Every open handle.

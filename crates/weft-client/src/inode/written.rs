@@ -11,13 +11,19 @@ use weft_rpc::pb::mds;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Unreported {
     end: u64,
+    /// `end` has grown since it was reported.
+    grown: bool,
+    /// End of what is written behind, once it is on the OSTs.
+    pending_end: u64,
+    /// Bytes that wait for that.
+    waiting: usize,
     mtime: Option<Timespec>,
     atime: Option<Timespec>,
     /// Count of truncations known when `end` was written; the smallest while any of it is unreported,
     /// so that the MDS asks the OSTs if there was a truncation somewhere between these writes.
     size_epoch: u64,
     touched: Touched,
-    /// Grows with every change: what has changed since a report was sent must be reported again.
+    /// Grows with `touched`: what was written since a report was sent must be reported again.
     version: u64,
 }
 
@@ -36,6 +42,7 @@ pub(crate) enum Touched {
 impl Unreported {
     /// Notes a finished write of a piece; `blocks` are those of its object.
     pub(crate) fn record_piece(&mut self, piece: &Piece, blocks: u64) {
+        self.version += 1;
         let index = piece.object.index;
         self.touched = match self.touched {
             Touched::None => Touched::One(index, blocks),
@@ -46,50 +53,82 @@ impl Unreported {
 
     /// Notes that blocks changed by something else than a write.
     pub(crate) const fn record_blocks_changed(&mut self) {
+        self.version += 1;
         self.touched = Touched::Many;
     }
 
     /// Notes that the file was changed up to `end` (0: no new end).
     pub(crate) fn record_change(&mut self, end: u64, now: Timespec, size_epoch: u64) {
+        self.rest_on(size_epoch);
+        self.mtime = self.mtime.max(Some(now));
+        self.record_stored(end);
+    }
+
+    /// Notes a write that is not on the OSTs yet.
+    pub(crate) fn record_pending(&mut self, end: u64, now: Timespec, size_epoch: u64) {
+        self.rest_on(size_epoch);
+        self.mtime = self.mtime.max(Some(now));
+        self.pending_end = self.pending_end.max(end);
+    }
+
+    /// Notes that data up to `end` is on the OSTs, which was written under the same count of truncations.
+    pub(crate) fn record_stored(&mut self, end: u64) {
+        self.grown |= end > self.end;
+        self.end = self.end.max(end);
+    }
+
+    /// Writes that waited are lost.
+    pub(crate) const fn forget_pending(&mut self) {
+        self.pending_end = 0;
+    }
+
+    /// Says how many bytes wait.
+    pub(crate) const fn set_waiting(&mut self, waiting: usize) {
+        self.waiting = waiting;
+    }
+
+    fn rest_on(&mut self, size_epoch: u64) {
         if self.is_dirty() {
             self.size_epoch = self.size_epoch.min(size_epoch);
         } else if self.size_epoch != size_epoch {
-            (self.end, self.size_epoch) = (0, size_epoch);
+            (self.end, self.pending_end, self.size_epoch) = (0, 0, size_epoch);
         }
-        self.end = self.end.max(end);
-        self.mtime = self.mtime.max(Some(now));
-        self.version += 1;
     }
 
     /// Notes a read.
     pub(crate) const fn record_read(&mut self, now: Timespec) {
         self.atime = Some(now);
-        self.version += 1;
     }
 
     /// This client has set the size, while it wrote nothing: the end is void.
     pub(crate) const fn truncated(&mut self, size_epoch: u64) {
-        self.end = 0;
+        (self.end, self.pending_end, self.grown) = (0, 0, false);
         self.size_epoch = size_epoch;
         self.touched = Touched::Many;
         self.version += 1;
     }
 
-    /// After the report of `sent` was acknowledged: forgets it unless there is more by now.
-    pub(crate) const fn acknowledge(&mut self, sent: &Unreported) {
+    /// After the report of `sent` was acknowledged: forgets what has not changed since.
+    pub(crate) fn acknowledge(&mut self, sent: &Unreported) {
+        self.mtime = self.mtime.filter(|&mtime| Some(mtime) != sent.mtime);
+        self.atime = self.atime.filter(|&atime| Some(atime) != sent.atime);
+        self.grown &= self.end != sent.end || self.size_epoch != sent.size_epoch;
         if self.version == sent.version {
-            (self.mtime, self.atime, self.touched) = (None, None, Touched::None);
+            self.touched = Touched::None;
         }
     }
 
     /// Largest end written, true or not any more; 0 for none.
-    pub(crate) const fn end(&self) -> u64 {
-        self.end
+    pub(crate) fn end(&self) -> u64 {
+        self.end.max(self.pending_end)
     }
 
     /// Largest end written that is true for this count of truncations; 0 for none.
     pub(crate) const fn end_at(&self, size_epoch: u64) -> u64 {
-        if self.size_epoch == size_epoch { self.end } else { 0 }
+        if self.size_epoch != size_epoch {
+            return 0;
+        }
+        if self.pending_end > self.end { self.pending_end } else { self.end }
     }
 
     /// Which objects were written.
@@ -99,7 +138,7 @@ impl Unreported {
 
     /// Whether contents have changed.
     pub(crate) const fn is_dirty(&self) -> bool {
-        self.mtime.is_some()
+        self.mtime.is_some() || self.grown
     }
 
     /// Count of truncations that the unreported writes rest on, if there are any.
@@ -109,11 +148,11 @@ impl Unreported {
 
     /// As the MDS wants it, or nothing if there is nothing to tell.
     pub(crate) fn to_wire(&self, blocks: Option<u64>) -> Option<mds::Written> {
-        if self.mtime.is_none() && self.atime.is_none() {
+        if !self.is_dirty() && self.atime.is_none() {
             return None;
         }
         Some(mds::Written {
-            end: self.end,
+            end: if self.is_dirty() { self.end } else { 0 },
             mtime: self.mtime.map(Into::into),
             size_epoch: self.size_epoch,
             blocks,
@@ -135,6 +174,7 @@ impl Unreported {
         if let Touched::One(_, blocks) = self.touched {
             attr.blocks = attr.blocks.max(blocks);
         }
+        attr.blocks += self.waiting.div_ceil(512) as u64;
     }
 }
 

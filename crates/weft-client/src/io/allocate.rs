@@ -1,12 +1,15 @@
 //! fallocate(2): reserving, zeroing, punching holes. One request per object, whatever the length.
 
+use super::store::MAX_LATE;
 use crate::client::Client;
 use crate::ctx::Ctx;
 use crate::inode::OpenFile;
 use crate::metrics::Op;
+use std::ops::Range;
 use weft_model::layout::ObjectRef;
 use weft_model::{ErrorKind, FsError, Layout, Result};
 use weft_rpc::pb::oss;
+use weft_rpc::router::Patience;
 use weft_rpc::{Bulk, Call, Message, Request};
 
 /// What to do with a range.
@@ -52,16 +55,21 @@ impl AllocateMode {
         )
     }
 
-    fn request(self, found: ObjectRef, offset: u64, len: u64) -> Request {
+    fn request(
+        self,
+        found: ObjectRef,
+        offset: u64,
+        len: u64,
+        not_after: Option<oss::Moment>,
+    ) -> Request {
         let object = Some(found.object.into());
+        let reserve = |keep_size, zero| {
+            oss::Allocate { object, offset, len, keep_size, zero, not_after }.into_request()
+        };
         match self {
-            AllocateMode::Punch => oss::Punch { object, offset, len }.into_request(),
-            AllocateMode::Reserve { keep_size } => {
-                oss::Allocate { object, offset, len, keep_size, zero: false }.into_request()
-            }
-            AllocateMode::Zero { keep_size } => {
-                oss::Allocate { object, offset, len, keep_size, zero: true }.into_request()
-            }
+            AllocateMode::Punch => oss::Punch { object, offset, len, not_after }.into_request(),
+            AllocateMode::Reserve { keep_size } => reserve(keep_size, false),
+            AllocateMode::Zero { keep_size } => reserve(keep_size, true),
         }
     }
 }
@@ -89,12 +97,17 @@ impl Client {
             let end = range_end(&layout, mode, offset, len)?;
             self.drop_set_id(ctx, &file.inode)?;
             let patience = self.patience(ctx);
-            let _shared = file.inode.io.read();
+            let _shared = self.acquire(&patience, || file.inode.io.try_read())?;
+            self.write_back(&file.inode, false, &patience)?;
             let size_epoch = file.inode.state().size_epoch;
-            let mut calls = object_calls(&layout, file, mode, offset, end);
-            let mut outcome = Ok(());
-            for answer in self.call_many(&mut calls, &patience) {
-                outcome = outcome.and(answer.map(|_| ()));
+            let mut outcome = self.try_to_allocate(file, mode, offset..end, &patience);
+            for _ in 0..MAX_LATE {
+                match outcome {
+                    Err(error) if error.kind == ErrorKind::Fenced => {
+                        outcome = self.try_to_allocate(file, mode, offset..end, &patience);
+                    }
+                    _ => break,
+                }
             }
             let mut state = file.inode.state();
             let grown = if mode.extends() && outcome.is_ok() { end } else { 0 };
@@ -106,6 +119,40 @@ impl Client {
     }
 }
 
+impl Client {
+    /// All objects at once. `Fenced`: an OST was restarted or the session's time was over.
+    fn try_to_allocate(
+        &self,
+        file: &OpenFile,
+        mode: AllocateMode,
+        range: Range<u64>,
+        patience: &Patience<'_>,
+    ) -> Result<()> {
+        let layout = file.layout();
+        let until = self.session_time(file.fid(), patience)?;
+        let mut calls = Vec::new();
+        for found in layout.objects_below(file.fid(), range.end) {
+            // A range of a file is one range of each object it touches.
+            let at = |offset| layout.object_size(found.object.index, offset);
+            let (from, to) = (at(range.start), at(range.end));
+            if from < to {
+                let not_after = self.moment_for(found.target, until, patience)?;
+                let request = mode.request(found, from, to - from, not_after);
+                calls.push(Call { target: found.target, request, bulk: Bulk::None });
+            }
+        }
+        let mut outcome = Ok(());
+        let answers = self.call_many(&mut calls, patience);
+        for (call, answer) in calls.iter().zip(answers) {
+            if matches!(&answer, Err(error) if error.kind == ErrorKind::Fenced) {
+                self.forget_clock(call.target);
+            }
+            outcome = outcome.and(answer.map(|_| ()));
+        }
+        outcome
+    }
+}
+
 /// End of the range; what lies beyond the largest size cannot be reserved and need not be punched.
 fn range_end(layout: &Layout, mode: AllocateMode, offset: u64, len: u64) -> Result<u64> {
     let end = offset.saturating_add(len);
@@ -114,26 +161,6 @@ fn range_end(layout: &Layout, mode: AllocateMode, offset: u64, len: u64) -> Resu
         _ if end > layout.max_size() => Err(FsError::new(ErrorKind::FileTooBig, "fallocate")),
         _ => Ok(end),
     }
-}
-
-/// A range of a file is one range of each object it touches.
-fn object_calls(
-    layout: &Layout,
-    file: &OpenFile,
-    mode: AllocateMode,
-    offset: u64,
-    end: u64,
-) -> Vec<Call<'static>> {
-    let range = |found: ObjectRef| {
-        let index = found.object.index;
-        let (from, to) = (layout.object_size(index, offset), layout.object_size(index, end));
-        (from < to).then(|| Call {
-            target: found.target,
-            request: mode.request(found, from, to - from),
-            bulk: Bulk::None,
-        })
-    };
-    layout.objects_below(file.fid(), end).filter_map(range).collect()
 }
 
 #[cfg(test)]

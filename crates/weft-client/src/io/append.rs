@@ -17,8 +17,11 @@ impl Client {
         data: &[u8],
         patience: &Patience<'_>,
     ) -> Result<usize> {
-        let _one_at_a_time = file.inode.append.lock();
-        let _shared = file.inode.io.read();
+        let _one_at_a_time = self.acquire(patience, || file.inode.append.try_lock())?;
+        let _shared = self.acquire(patience, || file.inode.io.try_read())?;
+        if let Some(end) = file.inode.delegated_end() {
+            return self.write_at(file, end, data, patience);
+        }
         let offset = self.reserve(file, data.len() as u64, patience)?;
         let written = self.write_at(file, offset, data, patience);
         file.inode.state().appending = None;

@@ -6,10 +6,12 @@
 
 pub mod allocate;
 pub mod append;
+pub(crate) mod behind;
 pub mod copy;
 pub mod glimpse;
 pub mod read;
 pub mod report;
 pub mod seek;
+pub(crate) mod store;
 pub mod sync;
 pub mod write;

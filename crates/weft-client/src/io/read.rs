@@ -31,6 +31,7 @@ impl Client {
             let layout = file.layout();
             let room = layout.max_size().saturating_sub(offset);
             let len = (buf.len() as u64).min(room) as usize;
+            self.write_back_range(file, offset, len as u64, &self.patience(ctx))?;
             let got = self.fill(file.fid(), &layout, offset, &mut buf[..len], ctx)?;
             file.inode.note_read(|| self.env().now());
             self.metrics.count_read(got);

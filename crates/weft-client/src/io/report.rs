@@ -14,7 +14,8 @@ impl Client {
         // Without the number of blocks the report is still right about size and time.
         let blocks = self.blocks_to_report(inode, &sent, patience).unwrap_or(None);
         let Some(written) = sent.to_wire(blocks) else { return Ok(()) };
-        let request = mds::UpdateWritten { fid: inode.fid().0, written: Some(written) };
+        let request =
+            mds::UpdateWritten { fid: inode.fid().0, written: Some(written), returned: false };
         self.ask(inode.fid(), request, patience)?;
         inode.state().unreported.acknowledge(&sent);
         Ok(())

@@ -29,6 +29,7 @@ impl Client {
     pub fn seek(&self, ctx: &Ctx<'_>, file: &OpenFile, offset: u64, whence: Whence) -> Result<u64> {
         self.timed(Op::Seek, || {
             let patience = self.patience(ctx);
+            self.write_back(&file.inode, false, &patience)?;
             let size = self.current_attr(file.fid(), &patience)?.size;
             let nothing = || FsError::new(ErrorKind::NoSuchOffset, "seek");
             if offset >= size {

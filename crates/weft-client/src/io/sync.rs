@@ -18,6 +18,7 @@ impl Client {
     pub fn fsync(&self, ctx: &Ctx<'_>, file: &OpenFile, _datasync: bool) -> Result<()> {
         self.timed(Op::Fsync, || {
             let patience = self.patience(ctx);
+            self.write_back(&file.inode, false, &patience)?;
             // Also objects beyond the end known here: others may have written them.
             let groups = by_target(file.layout().objects(file.fid()));
             let asked = groups.into_iter().map(|(target, objects)| {
@@ -26,7 +27,8 @@ impl Client {
             for answer in self.ask_many(asked, &patience) {
                 answer?;
             }
-            self.sync_inode(&file.inode, &patience)
+            self.sync_inode(&file.inode, &patience)?;
+            self.check_written(&file.inode)
         })
     }
 
@@ -49,6 +51,9 @@ impl Client {
         self.timed(Op::Fsync, || {
             let patience = self.patience(ctx);
             let mut outcome = Ok(());
+            for inode in self.inodes.select(|inode| !inode.buffer().is_clean()) {
+                outcome = outcome.and(self.write_back(&inode, false, &patience));
+            }
             for inode in self.inodes.dirty() {
                 outcome = outcome.and(self.report(&inode, &patience));
             }

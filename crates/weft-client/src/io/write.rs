@@ -1,23 +1,22 @@
 //! Writing: pieces in parallel, each with its checksums, nothing else on the way.
 
+use super::store::{Part, parts};
 use crate::client::Client;
 use crate::ctx::Ctx;
 use crate::flags::OpenFlags;
 use crate::inode::{OpenFile, OpenInode};
 use crate::metrics::Op;
-use crate::spread::bounded;
-use weft_model::layout::Piece;
-use weft_model::{ErrorKind, FsError, Result, checksum};
+use weft_model::{ErrorKind, FsError, Result};
 use weft_rpc::pb::{mds, oss};
 use weft_rpc::router::Patience;
-use weft_rpc::{Bulk, Call, Message};
 
 impl Client {
     /// Writes `data` at `offset`; at the end of the file instead when it was opened for appending.
     /// Returns how much was written from the start of `data`: less than all only when a target failed
     /// or the largest size was met. When the call has returned, every later read on any client sees
-    /// the data. It survives a crash of this machine; a crash of a server's machine only after
-    /// [`Client::fsync`], or when the file is open with `SYNC` or `DSYNC`.
+    /// the data. Of a file that is delegated to this client, it may be in this client only, for about a
+    /// second; otherwise it survives a crash of this machine. It survives a crash of a server's
+    /// machine after [`Client::fsync`], or when the file is open with `SYNC` or `DSYNC`.
     ///
     /// # Errors
     /// `BadHandle`, `NoSpace`, `FileTooBig`, `Stale`, and those of the targets; only when nothing was
@@ -33,7 +32,7 @@ impl Client {
             let written = if file.flags.has(OpenFlags::APPEND) {
                 self.append(file, data, &patience)?
             } else {
-                let _shared = file.inode.io.read();
+                let _shared = self.acquire(&patience, || file.inode.io.try_read())?;
                 self.write_at(file, offset, data, &patience)?
             };
             if file.flags.is_sync() {
@@ -56,7 +55,8 @@ impl Client {
             size_epoch: inode.state().size_epoch,
             ..Default::default()
         };
-        let request = mds::UpdateWritten { fid: inode.fid().0, written: Some(written) };
+        let request =
+            mds::UpdateWritten { fid: inode.fid().0, written: Some(written), returned: false };
         self.ask(inode.fid(), request, &self.patience(ctx))?;
         inode.clear_set_id();
         Ok(())
@@ -76,41 +76,30 @@ impl Client {
             return Err(FsError::new(ErrorKind::FileTooBig, "write"));
         }
         let data = &data[..room.min(data.len() as u64) as usize];
+        if self.write_behind(file, offset, data, patience)? {
+            return Ok(data.len());
+        }
         let size_epoch = file.inode.state().size_epoch;
-        let pieces = bounded(layout.split(file.fid(), offset, data.len() as u64)?);
-        let mut calls: Vec<Call<'_>> =
-            pieces.iter().map(|piece| to_call(piece, offset, data, file.flags)).collect();
-        let answers = self.call_many(&mut calls, patience);
-        let answers = answers.into_iter().map(|answer| oss::Write::reply(answer?)).collect();
-        record(&file.inode, &pieces, answers, size_epoch, self.env().now())
+        let parts = parts(&layout, file.fid(), offset, data)?;
+        let sync = file.flags.is_sync();
+        let answers = self.store(file.fid(), &parts, sync, patience, &|| Ok(()));
+        record(&file.inode, &parts, answers, size_epoch, self.env().now())
             .map(|written| written.min(data.len()))
     }
-}
-
-fn to_call<'a>(piece: &Piece, offset: u64, data: &'a [u8], flags: OpenFlags) -> Call<'a> {
-    let start = (piece.file_offset - offset) as usize;
-    let part = &data[start..start + piece.len as usize];
-    let request = oss::Write {
-        object: Some(piece.object.into()),
-        offset: piece.object_offset,
-        sums: checksum::compute(piece.object_offset, part),
-        sync: flags.is_sync(),
-    };
-    Call { target: piece.target, request: request.into_request(), bulk: Bulk::Send(part) }
 }
 
 /// Takes note of what was written. Returns the bytes written without a gap from the start; the first
 /// error when there are none.
 fn record(
     inode: &OpenInode,
-    pieces: &[Piece],
+    parts: &[Part<'_>],
     answers: Vec<Result<oss::WriteReply>>,
     size_epoch: u64,
     now: weft_model::Timespec,
 ) -> Result<usize> {
     let (mut prefix, mut end, mut failure) = (0, 0, None);
     let mut state = inode.state();
-    for (piece, answer) in pieces.iter().zip(answers) {
+    for (Part { piece, .. }, answer) in parts.iter().zip(answers) {
         match answer {
             Ok(reply) => {
                 state.unreported.record_piece(piece, reply.blocks);

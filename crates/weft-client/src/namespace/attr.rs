@@ -88,7 +88,11 @@ impl Client {
         let inode = self.inodes.get(fid);
         // A write of ours must be wholly before or after a truncation.
         let _alone = match (&inode, set.size) {
-            (Some(inode), Some(_)) => Some(inode.io.write()),
+            (Some(inode), Some(_)) => {
+                let alone = self.acquire(&patience, || inode.io.try_write())?;
+                self.write_back(inode, false, &patience)?;
+                Some(alone)
+            }
             _ => None,
         };
         let (mut sent, mut written) = (Unreported::default(), None);

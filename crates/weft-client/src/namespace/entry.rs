@@ -15,6 +15,8 @@ pub(crate) struct Known {
     pub(crate) written_elsewhere: bool,
     pub(crate) layout: Option<Layout>,
     pub(crate) size_epoch: u64,
+    /// The file is delegated to this client.
+    pub(crate) delegated: bool,
     grant_ms: u32,
     name_grant_ms: u32,
 }
@@ -57,6 +59,7 @@ impl TryFrom<mds::Entry> for Known {
             written_elsewhere: entry.written_elsewhere,
             layout: entry.layout.map(Layout::try_from).transpose()?,
             size_epoch: entry.size_epoch,
+            delegated: entry.delegated,
             grant_ms: entry.grant_ms,
             name_grant_ms: entry.name_grant_ms,
         })

@@ -4,6 +4,7 @@ use super::entry::{Found, Known};
 use crate::client::Client;
 use crate::ctx::Ctx;
 use crate::flags::OpenFlags;
+use crate::grants::Asked;
 use crate::inode::{OpenFile, OpenInode};
 use crate::metrics::Op;
 use weft_model::layout::LayoutSpec;
@@ -63,7 +64,7 @@ impl Client {
             };
             let opened = self.ask_and_keep(ctx, parent, request, |reply: mds::CreateReply| {
                 let known = Known::required(reply.entry)?;
-                let file = self.attach(&known, handle, args.flags);
+                let file = self.attach(&known, &asked, handle, args.flags);
                 Ok((known, file, reply.created))
             });
             let (known, file, created) = self.note_unanswered(parent, handle, opened)?;
@@ -103,7 +104,7 @@ impl Client {
             };
             let opened = self.ask_and_keep(ctx, parent, request, |reply: mds::CreateReply| {
                 let known = Known::required(reply.entry)?;
-                let file = self.attach(&known, handle, flags);
+                let file = self.attach(&known, &asked, handle, flags);
                 let attr = known.found(known.attr, &asked, None);
                 Ok(Created { attr, file, created: true })
             });
@@ -131,7 +132,7 @@ impl Client {
             let opened = self.ask_and_keep(ctx, fid, request, |entry: mds::Entry| {
                 let known = Known::try_from(entry)?;
                 let found = known.found(known.attr, &asked, None);
-                Ok((found, self.attach(&known, handle, flags)))
+                Ok((found, self.attach(&known, &asked, handle, flags)))
             });
             let (found, file) = self.note_unanswered(fid, handle, opened)?;
             let attr = match flags.has(OpenFlags::TRUNCATE) {
@@ -154,8 +155,17 @@ impl Client {
         outcome
     }
 
-    pub(crate) fn attach(&self, known: &Known, handle: u64, flags: OpenFlags) -> OpenFile {
+    pub(crate) fn attach(
+        &self,
+        known: &Known,
+        asked: &Asked,
+        handle: u64,
+        flags: OpenFlags,
+    ) -> OpenFile {
         let inode = self.inodes.attach(known, handle, flags, || self.env().now());
+        if known.delegated {
+            inode.delegate(|| self.grants.is_recalled(known.attr.fid, asked));
+        }
         OpenFile { handle, flags, inode }
     }
 
@@ -181,6 +191,9 @@ impl Client {
             return Err(
                 FsError::new(ErrorKind::BadHandle, "close").on(format_args!("fid={}", inode.fid()))
             );
+        }
+        if let Err(error) = self.write_back_before_close(inode, handle, patience) {
+            tracing::error!(fid = %inode.fid(), %error, "written data is lost with its handle");
         }
         let sent = inode.unreported();
         // Without the exact number of blocks the report is still right about size and time.
@@ -209,12 +222,24 @@ impl Client {
         outcome
     }
 
+    /// What is written behind goes while the MDT knows that this client may write the file.
+    fn write_back_before_close(
+        &self,
+        inode: &OpenInode,
+        handle: u64,
+        patience: &Patience<'_>,
+    ) -> Result<()> {
+        let writes = inode.handles().get(&handle).is_some_and(|f| f.has(OpenFlags::WRITE));
+        if writes { self.write_back(inode, false, patience) } else { Ok(()) }
+    }
+
     /// What close(2) of one of several descriptors has to do: locks of `owner` made with fcntl(2)
-    /// go. Data is on the OSTs already.
+    /// go. What was written behind and could not be stored so far is told.
     ///
     /// # Errors
-    /// Those of the MDT.
+    /// Those of the MDT, and of earlier writes.
     pub fn flush(&self, ctx: &Ctx<'_>, file: &OpenFile, owner: u64) -> Result<()> {
-        self.release_owner(ctx, file, owner)
+        let released = self.release_owner(ctx, file, owner);
+        released.and(self.check_written(&file.inode))
     }
 }

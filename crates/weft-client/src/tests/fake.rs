@@ -217,8 +217,13 @@ impl Fake {
             Request::OpenSession(_) => {
                 world.session = true;
                 let (instance, known) = (world.instance, world.known);
-                let reply =
-                    mds::OpenSessionReply { instance, lease_ms: 60_000, recovering: false, known };
+                let reply = mds::OpenSessionReply {
+                    instance,
+                    lease_ms: 60_000,
+                    recovering: false,
+                    known,
+                    delegation_ms: 5000,
+                };
                 Some(Reply::OpenSession(reply))
             }
             Request::Reclaim(r) => {
@@ -306,7 +311,7 @@ fn store(world: &mut World, request: &Request, bulk: Bulk<'_>) -> Result<Reply> 
             let end = r.offset as usize + data.len();
             object.resize(object.len().max(end), 0);
             object[r.offset as usize..end].copy_from_slice(data);
-            Ok(Reply::Write(oss::WriteReply { blocks: object.len().div_ceil(512) as u64 }))
+            Ok(Reply::Write(oss::WriteReply { blocks: object.len().div_ceil(512) as u64, free: 0 }))
         }
         (Request::Read(r), Bulk::Receive(buffer)) => {
             let id: ObjectId = r.object.unwrap().into();

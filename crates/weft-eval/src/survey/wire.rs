@@ -56,7 +56,8 @@ impl Objects for Wire {
         let piece = self.piece(object, offset, data.len())?;
         let sums = checksum::compute(piece.object_offset, data);
         let object = Some(piece.object.into());
-        let request = oss::Write { object, offset: piece.object_offset, sums, sync: false };
+        let request =
+            oss::Write { object, offset: piece.object_offset, sums, sync: false, not_after: None };
         self.call(piece.target, request, Bulk::Send(data)).map(drop)
     }
 

@@ -3,9 +3,11 @@
 //! A grant lasts one term, so nothing older need be remembered: each shard keeps two generations of a
 //! term each and forgets the older one. Design: `docs/design/0004-grants.md`.
 
+mod delegations;
 mod recalls;
 mod shard;
 
+use self::delegations::Delegations;
 use self::recalls::Queue;
 use self::shard::Shard;
 use parking_lot::{Mutex, RwLock};
@@ -18,6 +20,8 @@ use weft_rpc::pb::mds;
 
 /// How long a grant lasts, and so the longest wait for a client that does not answer a recall.
 pub const TERM: Duration = Duration::from_secs(1);
+/// For how long after the session was last heard of a write delegation counts.
+pub const LIFE: Duration = Duration::from_secs(5);
 /// What the MDT waits longer than the term, for clocks that run at different speeds.
 const MARGIN: Duration = Duration::from_millis(10);
 const SHARDS: usize = 64;
@@ -34,14 +38,32 @@ pub struct Grants {
     /// Until then.
     former_until: Duration,
     former_gone: AtomicBool,
+    delegations: Delegations,
 }
 
-/// A changed inode that is granted to others.
+/// A session that was granted an inode.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Holder {
     client: ClientId,
     fid: Fid,
     is_dir: bool,
+    delegation: bool,
+}
+
+impl Holder {
+    const fn of_delegation(client: ClientId, fid: Fid) -> Holder {
+        Holder { client, fid, is_dir: false, delegation: true }
+    }
+}
+
+/// An inode that is changed.
+pub struct Changed<'a> {
+    /// The inode.
+    pub fid: Fid,
+    /// It is a directory.
+    pub is_dir: bool,
+    /// Sessions that may write the file.
+    pub writers: &'a [u64],
 }
 
 /// What has to be waited for before a change may be made.
@@ -51,6 +73,8 @@ pub enum Conflict {
     Held(Vec<Holder>),
     /// Terms granted before this MDT was started have not ended.
     Former,
+    /// What was delegated to this session before this MDT was started is not known yet.
+    Absent(ClientId),
 }
 
 /// Inodes that are being changed; nothing is granted about them until this is dropped.
@@ -66,8 +90,9 @@ impl Drop for Claim<'_> {
 }
 
 impl Grants {
-    /// Nothing granted. `former` are sessions that were granted things before the MDT was started.
-    pub fn new(env: Arc<dyn Env>, former: HashSet<ClientId>) -> Grants {
+    /// Nothing granted. `former` are sessions that were granted things before the MDT was started,
+    /// `absent` those that may have been delegated some.
+    pub fn new(env: Arc<dyn Env>, former: HashSet<ClientId>, absent: HashSet<ClientId>) -> Grants {
         let now = env.monotonic();
         Grants {
             shards: (0..SHARDS).map(|_| Mutex::new(Shard::new(now))).collect(),
@@ -75,6 +100,7 @@ impl Grants {
             former_gone: AtomicBool::new(former.is_empty()),
             former,
             former_until: now + TERM + MARGIN,
+            delegations: Delegations::new(absent),
             env,
         }
     }
@@ -91,6 +117,7 @@ impl Grants {
 
     /// The session has ended.
     pub fn close(&self, client: ClientId) {
+        self.forget_delegations(client);
         if let Some(queue) = self.queues.write().remove(&client) {
             queue.end();
         }
@@ -121,14 +148,14 @@ impl Grants {
     }
 
     /// Claims inodes for a change by `changer` ([`ClientId::NONE`] for the MDT itself), under the
-    /// planner's lock. The flag tells a directory.
+    /// planner's lock.
     ///
     /// # Errors
     /// What has to be waited for first; nothing is claimed then.
-    pub fn claim(
+    pub fn claim<'c>(
         &self,
         changer: ClientId,
-        changed: impl Iterator<Item = (Fid, bool)>,
+        changed: impl Iterator<Item = Changed<'c>>,
     ) -> Result<Claim<'_>, Conflict> {
         let now = self.env.monotonic();
         if self.former_may_hold(changer, now) {
@@ -136,10 +163,20 @@ impl Grants {
         }
         let mut claim = Claim { grants: self, fids: Vec::with_capacity(4) };
         let mut held = Vec::new();
-        for (fid, is_dir) in changed {
+        for Changed { fid, is_dir, writers } in changed {
+            // What the MDT does by itself neither reads nor writes what others keep of a file, and must not
+            // wait for sessions that it may be about to end.
+            let delegations_matter = changer != ClientId::NONE;
+            if delegations_matter {
+                self.look_for_absent(writers, changer)?;
+            }
             let mut shard = self.shard(fid).lock();
             let others = shard.begin_change(fid, changer, now);
-            held.extend(others.map(|client| Holder { client, fid, is_dir }));
+            let others = others.map(|client| Holder { client, fid, is_dir, delegation: false });
+            held.extend(others);
+            let delegated = shard.delegated(fid);
+            let delegated = delegated.filter(|&to| to != changer && delegations_matter);
+            held.extend(delegated.map(|client| Holder::of_delegation(client, fid)));
             claim.fids.push(fid);
         }
         if held.is_empty() { Ok(claim) } else { Err(Conflict::Held(held)) }
@@ -156,7 +193,8 @@ impl Grants {
         self.former.iter().any(|&client| client != changer)
     }
 
-    /// Recalls and waits for all confirmations, a term at most. No lock may be held.
+    /// Recalls and waits for all confirmations, a term at most, and for what was delegated to be
+    /// returned. No lock may be held.
     pub fn resolve(&self, conflict: Conflict) {
         let holders = match conflict {
             Conflict::Held(holders) => holders,
@@ -164,13 +202,18 @@ impl Grants {
                 let left = self.former_until.saturating_sub(self.env.monotonic());
                 return self.env.sleep(left);
             }
+            Conflict::Absent(client) => return self.await_absent(client),
         };
         let deadline = self.env.monotonic() + TERM + MARGIN;
         // All are told before any is waited for.
         let asked: Vec<_> = holders.iter().map(|holder| (holder, self.recall(holder))).collect();
         for (holder, recall) in asked {
+            if holder.delegation {
+                self.await_return(holder);
+                continue;
+            }
             if let Some((queue, number)) = recall {
-                self.await_confirmation(&queue, number, deadline);
+                self.wait_until(deadline, || queue.is_done(number));
             }
             self.shard(holder.fid).lock().release(holder.fid, holder.client);
         }
@@ -178,14 +221,17 @@ impl Grants {
 
     /// Tells a session. `None`: it has ended, and with it all it was granted.
     fn recall(&self, holder: &Holder) -> Option<(Arc<Queue>, u64)> {
+        if holder.delegation {
+            self.shard(holder.fid).lock().recall_delegation(holder.fid, self.env.monotonic());
+        }
         let queue = self.queues.read().get(&holder.client)?.clone();
-        let number = queue.push(holder.fid, holder.is_dir);
+        let number = queue.push(holder);
         Some((queue, number))
     }
 
-    fn await_confirmation(&self, queue: &Queue, number: u64, deadline: Duration) {
+    fn wait_until(&self, deadline: Duration, done: impl Fn() -> bool) {
         let mut pause = PAUSES.0;
-        while !queue.is_done(number) && self.env.monotonic() < deadline {
+        while !done() && self.env.monotonic() < deadline {
             self.env.sleep(pause);
             pause = (pause * 2).min(PAUSES.1);
         }

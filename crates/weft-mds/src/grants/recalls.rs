@@ -1,9 +1,9 @@
 //! Recalls on their way to one session.
 
+use super::Holder;
 use parking_lot::{Condvar, Mutex};
 use std::collections::VecDeque;
 use std::time::Duration;
-use weft_model::Fid;
 use weft_rpc::pb::mds;
 
 /// Longest wait within one request.
@@ -34,14 +34,15 @@ impl Queue {
     }
 
     /// Adds a recall and answers its number; one that is never confirmed if there are too many.
-    pub(super) fn push(&self, fid: Fid, is_dir: bool) -> u64 {
+    pub(super) fn push(&self, holder: &Holder) -> u64 {
+        let &Holder { fid, is_dir, delegation, .. } = holder;
         let mut state = self.state.lock();
         if state.pending.len() >= MAX_PENDING {
             return u64::MAX;
         }
         state.made += 1;
         let number = state.made;
-        state.pending.push_back(mds::Recall { number, fid: fid.0, is_dir });
+        state.pending.push_back(mds::Recall { number, fid: fid.0, is_dir, delegation });
         self.changed.notify_all();
         number
     }

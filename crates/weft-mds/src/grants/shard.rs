@@ -20,6 +20,15 @@ pub(super) struct Shard {
     changing: HashMap<Fid, u32>,
     /// Inodes that had to be recalled, and until when they are granted to nobody.
     contended: HashMap<Fid, Duration>,
+    /// Write delegations.
+    delegated: HashMap<Fid, Delegation>,
+}
+
+#[derive(Clone, Copy)]
+struct Delegation {
+    holder: ClientId,
+    /// It was called back.
+    recalled: bool,
 }
 
 /// Mostly it is one.
@@ -48,6 +57,7 @@ impl Shard {
             turned: now,
             changing: HashMap::new(),
             contended: HashMap::new(),
+            delegated: HashMap::new(),
         }
     }
 
@@ -94,9 +104,52 @@ impl Shard {
         held.sort_unstable();
         held.dedup();
         if !held.is_empty() {
-            self.contended.insert(fid, now + CONTENDED);
+            self.avoid(fid, now);
         }
         held.into_iter()
+    }
+
+    /// For a while from now on the inode is granted to nobody.
+    fn avoid(&mut self, fid: Fid, now: Duration) {
+        self.contended.insert(fid, now + CONTENDED);
+    }
+
+    /// Delegates a file. Whether it was.
+    pub(super) fn delegate(&mut self, fid: Fid, to: ClientId, now: Duration) -> bool {
+        if let Some(known) = self.delegated.get(&fid) {
+            return known.holder == to && !known.recalled;
+        }
+        let contended = self.contended.get(&fid).is_some_and(|&until| until > now);
+        let free = !contended && self.delegated.len() < MAX_INODES;
+        if free {
+            self.delegated.insert(fid, Delegation { holder: to, recalled: false });
+        }
+        free
+    }
+
+    /// To whom a file is delegated.
+    pub(super) fn delegated(&self, fid: Fid) -> Option<ClientId> {
+        self.delegated.get(&fid).map(|known| known.holder)
+    }
+
+    /// It is called back, and not delegated to anybody for a while.
+    pub(super) fn recall_delegation(&mut self, fid: Fid, now: Duration) {
+        if let Some(known) = self.delegated.get_mut(&fid) {
+            known.recalled = true;
+        }
+        self.avoid(fid, now);
+    }
+
+    /// It is not delegated to that session any more.
+    pub(super) fn return_delegation(&mut self, fid: Fid, client: ClientId) {
+        if self.delegated(fid) == Some(client) {
+            self.delegated.remove(&fid);
+        }
+    }
+
+    /// Nothing is delegated to that session any more.
+    pub(super) fn forget_delegations(&mut self, client: ClientId) {
+        self.delegated.retain(|_, known| known.holder != client);
     }
 
     /// A change is visible to readers, or was dropped.

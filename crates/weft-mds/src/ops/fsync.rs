@@ -13,7 +13,7 @@ use weft_rpc::pb::mds::{Fsync, UpdateWritten};
 /// Those of the store.
 pub fn run(mds: &Mds, info: &CallInfo, request: &Fsync) -> Result<Empty> {
     let observed = written::observe(mds, Fid(request.fid), &request.written)?;
-    let update = UpdateWritten { fid: request.fid, written: request.written };
+    let update = UpdateWritten { fid: request.fid, written: request.written, returned: false };
     let now = mds.env.now();
     mds.committer.transact(info.client, now, |txn| written::plan(txn, &update, observed))?;
     sync_target(mds)

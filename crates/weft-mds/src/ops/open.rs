@@ -44,6 +44,7 @@ pub fn open(
     let need = |flag, access| if wanted & flag != 0 { access } else { 0 };
     let access = need(flags::READ, READ) | need(flags::EXEC, EXEC) | if writes { WRITE } else { 0 };
     view::check(txn, cred, fid, &inode, access)?;
+    txn.looked_at.push((fid, inode.clone()));
     let mut changed = inode.as_ref().clone();
     if note_writer(txn, info.client, fid, &mut changed, wanted) {
         txn.put_inode(fid, changed.clone());

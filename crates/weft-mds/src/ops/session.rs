@@ -4,7 +4,7 @@ use crate::opens::OpenFile;
 use crate::record::Session;
 use crate::sessions::Live;
 use crate::txn::Txn;
-use crate::{Mds, expiry, keys, ops};
+use crate::{Mds, expiry, grants, keys, ops};
 use prost::Message as _;
 use std::sync::atomic::Ordering;
 use weft_model::{ClientId, ErrorKind, Fid, FsError, Result};
@@ -36,6 +36,7 @@ pub fn open(
             mountpoint: request.mountpoint.clone(),
             local: !info.wire,
             caches: request.caches,
+            delegations: request.delegations,
         };
         let stored = record.encode_to_vec();
         mds.committer.transact(info.client, mds.env.now(), |txn| {
@@ -48,11 +49,15 @@ pub fn open(
     if request.caches {
         mds.committer.grants.open(info.client);
     }
+    if request.delegations {
+        mds.committer.grants.take_part_in_delegations(info.client);
+    }
     Ok(mds::OpenSessionReply {
         instance: mds.instance,
         lease_ms: mds.settings.lease.as_millis() as u32,
         recovering: mds.is_recovering(),
         known: known.is_some(),
+        delegation_ms: grants::LIFE.as_millis() as u32,
     })
 }
 
@@ -106,13 +111,26 @@ pub fn reclaim(mds: &Mds, info: &CallInfo, request: &mds::Reclaim) -> Result<Emp
         ops::lock::reclaim(mds, info, lock)?;
     }
     request.appends.iter().for_each(|append| mds.reservations.take_back(append));
+    take_back_delegations(mds, info.client, &request.delegations)?;
     if request.done {
         expiry::adopt_closed(mds, info.client)?;
+        mds.committer.grants.came_back(info.client);
         live.present.store(true, Ordering::Release);
         tracing::info!(client = %info.client, "session reclaimed");
         mds.end_recovery_if_complete();
     }
     Ok(Empty {})
+}
+
+/// All of them, or none.
+fn take_back_delegations(mds: &Mds, client: ClientId, fids: &[u64]) -> Result<()> {
+    let grants = &mds.committer.grants;
+    let taken = |&&fid: &&u64| grants.reclaim_delegation(Fid(fid), client);
+    let Some(refused) = fids.iter().find(|fid| !taken(fid)) else { return Ok(()) };
+    fids.iter().for_each(|&fid| grants.return_delegation(Fid(fid), client));
+    Err(FsError::new(ErrorKind::Stale, "reclaim delegations")
+        .on(format_args!("fid={}", Fid(*refused)))
+        .because("others may have had the file meanwhile"))
 }
 
 /// Notes a file as open, as it was before a restart.

@@ -48,10 +48,13 @@ pub fn apply(
 ) -> Result<bool> {
     let Some(written) = written else { return Ok(false) };
     let mut dirty = false;
+    if written.mtime.is_some() || written.end > 0 {
+        let size = inode.size.max(proven_end(inode, written, observed)?);
+        dirty = size != inode.size || !inode.touched;
+        (inode.size, inode.touched) = (size, true);
+    }
     if let Some(mtime) = written.mtime {
         dirty = true;
-        inode.touched = true;
-        inode.size = inode.size.max(proven_end(inode, written, observed)?);
         inode.touch_written(mtime.into());
     }
     if let Some(blocks) = written.blocks.filter(|&blocks| blocks != inode.blocks) {
@@ -68,7 +71,9 @@ pub fn apply(
 
 /// Whether a report tells of nothing but reads.
 pub fn is_access_only(written: &Option<Written>) -> bool {
-    written.as_ref().is_none_or(|w| w.mtime.is_none() && w.blocks.is_none() && !w.kill_suidgid)
+    written
+        .as_ref()
+        .is_none_or(|w| w.mtime.is_none() && w.end == 0 && w.blocks.is_none() && !w.kill_suidgid)
 }
 
 /// What a report proves of the size.

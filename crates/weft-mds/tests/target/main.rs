@@ -2,6 +2,7 @@
 //! truncation in its steps, clients that die.
 
 mod check;
+mod delegations;
 mod grants;
 mod world;
 
@@ -130,12 +131,12 @@ fn a_late_report_does_not_undo_a_truncation() {
     world.session(2);
     let cut = mds::SetAttr { cred: root(), fid: fid.0, size: Some(10), ..Default::default() };
     world.ask_as(2, Xid::NONE, cut).unwrap();
-    let report = mds::UpdateWritten { fid: fid.0, written: written(1000, 1) };
+    let report = mds::UpdateWritten { fid: fid.0, written: written(1000, 1), returned: false };
     world.ask(report).unwrap();
     assert_eq!(world.size(fid), 10);
     // What was written after the truncation counts.
     world.grow_object(fid, 50);
-    let report = mds::UpdateWritten { fid: fid.0, written: written(50, 2) };
+    let report = mds::UpdateWritten { fid: fid.0, written: written(50, 2), returned: false };
     world.ask(report).unwrap();
     assert_eq!(world.size(fid), 50);
 }

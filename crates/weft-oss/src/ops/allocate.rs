@@ -10,6 +10,7 @@ use weft_rpc::pb::{Empty, oss::Allocate};
 /// `Invalid` for an empty range, `FileTooBig`, `NoSpace`, `NotSupported` where the file system
 /// below cannot.
 pub fn allocate(oss: &Oss, request: &Allocate) -> Result<Empty> {
+    oss.check_moment(request.not_after.as_ref())?;
     let (offset, len) = (request.offset, request.len);
     let id = super::extent(request.object, offset, len, "allocate")?;
     if len == 0 {

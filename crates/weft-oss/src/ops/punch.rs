@@ -11,6 +11,7 @@ use weft_store::objects::MAX_SIZE;
 /// # Errors
 /// `Checksum` when a block that is changed in part is damaged.
 pub fn punch(oss: &Oss, request: &Punch) -> Result<Empty> {
+    oss.check_moment(request.not_after.as_ref())?;
     let len = request.len.min(MAX_SIZE.saturating_sub(request.offset));
     let id = super::extent(request.object, request.offset.min(MAX_SIZE), len, "punch")?;
     if len > 0 && oss.objects.stat(id)?.is_some() {

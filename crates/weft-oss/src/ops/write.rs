@@ -10,7 +10,7 @@ use weft_store::Check;
 ///
 /// # Errors
 /// `Checksum` when data and checksums do not belong together: nothing is written. `NoSpace`: a part
-/// may have been written. `FileTooBig`, `Poisoned`, `Overloaded`.
+/// may have been written. `Fenced` when the writer's time is over. `FileTooBig`, `Poisoned`, `Overloaded`.
 pub fn write(oss: &Oss, info: &CallInfo, request: &Write, bulk: Bulk<'_>) -> Result<WriteReply> {
     let data = match bulk {
         Bulk::Send(data) => data,
@@ -19,6 +19,7 @@ pub fn write(oss: &Oss, info: &CallInfo, request: &Write, bulk: Bulk<'_>) -> Res
             return Err(FsError::new(ErrorKind::Protocol, "write").because("brings no data"));
         }
     };
+    oss.check_moment(request.not_after.as_ref())?;
     let id = super::extent(request.object, request.offset, data.len() as u64, "write")?;
     let _admitted = oss.admission.enter(data.len())?;
     // Within the process nothing can have changed on the way here.
@@ -28,5 +29,6 @@ pub fn write(oss: &Oss, info: &CallInfo, request: &Write, bulk: Bulk<'_>) -> Res
         oss.objects.sync(&[id])?;
     }
     let blocks = oss.objects.stat(id)?.map_or(0, |stat| stat.blocks);
-    Ok(WriteReply { blocks })
+    let free = oss.space().map_or(0, |space| space.free);
+    Ok(WriteReply { blocks, free })
 }

@@ -181,6 +181,11 @@ impl Tree {
         }
     }
 
+    /// Whether a client had something open here that is no more: what it wrote last may have gone with it.
+    pub fn was_left_open(&self, is_alive: impl Fn(u64) -> bool) -> bool {
+        self.opens.iter().any(|open| !is_alive(open.client))
+    }
+
     /// Forgets what a client had open that is no more.
     pub fn forget_dead(&mut self, is_alive: impl Fn(u64) -> bool) {
         self.opens.retain(|open| is_alive(open.client));

@@ -31,6 +31,9 @@ Mount options (-o, separated by commas):
   allow_other, private  let other users in, or not (default: in, if root mounts)
   suid, dev, noexec   as mount(8) has them
   nocache             keep no names, attributes or data (default: under grants, coherent between clients)
+  writebehind, nowritebehind  answer writes to files that nobody else has open when the mount has them,
+                      or when the servers have them (default: the first, unless servers are in the
+                      mount's process); fsync and other clients always see the truth
   entry_timeout=0s, attr_timeout=0s  how long the kernel may use names and attributes without a grant
   cached              data of all files goes through the page cache, coherent from close to open only
   max_request=1MiB    largest request of the kernel

@@ -91,6 +91,9 @@ impl LiveMount {
             volume: options.volume.clone(),
             subtree: source.subtree.as_bytes().to_vec(),
             caches: options.caches,
+            delegations: options.caches
+                && options.writes_behind.unwrap_or(source.registry.is_none()),
+            max_pending: max_pending(),
             polls_locks: false,
         };
         let client = Client::mount(config, source.registry, source.env)?;
@@ -210,4 +213,13 @@ fn note(
         subtree: subtree.to_string(),
     };
     record.store()
+}
+
+/// Bytes that may wait to be written behind: a sixteenth of the memory, within bounds.
+fn max_pending() -> usize {
+    /// Enough to fill a fast network's bandwidth for a while; little beside what applications use.
+    const BOUNDS: (usize, usize) = (16 << 20, 512 << 20);
+    let memory = rustix::system::sysinfo();
+    let total = (memory.totalram as usize).saturating_mul(memory.mem_unit.max(1) as usize);
+    (total / 16).clamp(BOUNDS.0, BOUNDS.1)
 }

@@ -42,6 +42,9 @@ pub struct MountOptions {
     pub log: Option<PathBuf>,
     /// Names, attributes and data are kept under grants.
     pub caches: bool,
+    /// Writes to files that nobody else has open are answered when the mount has them. Unless said otherwise,
+    /// where no server is in the mount's process and would die with it.
+    pub writes_behind: Option<bool>,
     /// The kernel's side.
     pub door: DoorConfig,
 }
@@ -59,6 +62,7 @@ impl MountOptions {
             foreground: false,
             log: None,
             caches: true,
+            writes_behind: None,
             door: DoorConfig::default(),
         };
         // Others are kept out unless root mounts, or is asked to let them in.
@@ -76,6 +80,8 @@ impl MountOptions {
                 "log" => options.log = Some(value.into()),
                 "foreground" => options.foreground = true,
                 "nocache" => options.caches = false,
+                "writebehind" => options.writes_behind = Some(true),
+                "nowritebehind" => options.writes_behind = Some(false),
                 _ => options.set_door(name, value).map_err(bad)?,
             }
         }

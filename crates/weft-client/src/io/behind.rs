@@ -1,0 +1,246 @@
+//! Write-behind: writes to a delegated file are answered when this client has them, and are brought to
+//! the OSTs in full windows, by others. Design: `docs/design/0007-write-delegations.md`.
+
+use super::store::{Part, parts};
+use crate::client::Client;
+use crate::inode::buffer::Extents;
+use crate::inode::{OpenFile, OpenInode};
+use std::sync::Arc;
+use std::time::Duration;
+use weft_model::error::Retry;
+use weft_model::{ErrorKind, Fid, FsError, Result};
+use weft_rpc::pb::{mds, oss};
+use weft_rpc::router::Patience;
+
+/// Bytes brought to the OSTs at a time.
+const BATCH: usize = 8 << 20;
+/// Waiting bytes of a file from which on its full windows are on their way.
+const ENOUGH: usize = 4 << 20;
+/// An OST takes part if it has room for this many times what may wait in this client: others write, too.
+const RESERVE: u64 = 4;
+/// First and longest pause between two tries to get hold of a lock that is held during requests.
+const PAUSES: (Duration, Duration) = (Duration::from_micros(20), Duration::from_millis(1));
+
+impl Client {
+    /// Takes a write if the file is delegated. `false`: it has to go to the OSTs itself, and everything
+    /// before it is there. The caller holds the inode's `io` lock shared.
+    pub(crate) fn write_behind(
+        &self,
+        file: &OpenFile,
+        offset: u64,
+        data: &[u8],
+        patience: &Patience<'_>,
+    ) -> Result<bool> {
+        let inode = &file.inode;
+        if !self.config.delegations {
+            return Ok(false);
+        }
+        let straight = file.flags.is_sync() || !self.has_room(file, offset, data.len() as u64)?;
+        if straight || !inode.buffer().delegated {
+            self.write_back(inode, false, patience)?;
+            return Ok(false);
+        }
+        if self.behind.waiting() > self.config.max_pending {
+            // Whoever writes more than the OSTs take waits for them.
+            self.write_back(inode, true, patience)?;
+        }
+        let waiting = self.keep(inode, offset, data);
+        if waiting >= ENOUGH {
+            self.behind.write_soon(inode);
+        }
+        Ok(true)
+    }
+
+    /// Takes a write into the buffer. The inode's `io` lock, held shared, keeps it delegated, except that
+    /// its session may be lost, and with it the write, of which the next fsync tells. How much waits then.
+    fn keep(&self, inode: &OpenInode, offset: u64, data: &[u8]) -> usize {
+        let mut buffer = inode.buffer();
+        let before = buffer.bytes();
+        buffer.put(offset, data, self.env().monotonic());
+        self.behind.count(before, buffer.bytes());
+        // Within the lock: nobody may bring it to the OSTs and find nothing to report.
+        let mut state = inode.state();
+        let size_epoch = state.size_epoch;
+        let end = offset + data.len() as u64;
+        state.unreported.record_pending(end, self.env().now(), size_epoch);
+        state.note_write();
+        buffer.bytes()
+    }
+
+    fn has_room(&self, file: &OpenFile, offset: u64, len: u64) -> Result<bool> {
+        let (now, needed) = (self.env().monotonic(), RESERVE * self.config.max_pending as u64);
+        let pieces = file.layout().split(file.fid(), offset, len)?;
+        Ok(pieces.iter().all(|piece| self.room.is_ample(piece.target, needed, now)))
+    }
+
+    /// Brings what waits of a file to the OSTs; with `steady`, all but the window that is still being
+    /// filled. Data that an OST refuses for good is dropped, and the next fsync or close told.
+    ///
+    /// # Errors
+    /// When patience ended; everything is kept then.
+    pub(crate) fn write_back(
+        &self,
+        inode: &OpenInode,
+        steady: bool,
+        patience: &Patience<'_>,
+    ) -> Result<()> {
+        if inode.buffer().is_clean() {
+            return Ok(());
+        }
+        let _one_at_a_time = self.acquire(patience, || inode.writing_back.try_lock())?;
+        loop {
+            let (batch, generation) = {
+                let mut buffer = inode.buffer();
+                let before = buffer.bytes();
+                let batch = buffer.take(BATCH, steady);
+                self.behind.count(before, buffer.bytes());
+                (batch, buffer.generation())
+            };
+            if batch.is_empty() {
+                return Ok(());
+            }
+            self.store_batch(inode, batch, generation, patience)?;
+        }
+    }
+
+    /// The same if any of a range waits, which is about to be read.
+    ///
+    /// # Errors
+    /// As [`Self::write_back`].
+    pub(crate) fn write_back_range(
+        &self,
+        file: &OpenFile,
+        offset: u64,
+        len: u64,
+        patience: &Patience<'_>,
+    ) -> Result<()> {
+        let waits = file.inode.buffer().overlaps(&(offset..offset.saturating_add(len)));
+        if waits { self.write_back(&file.inode, false, patience) } else { Ok(()) }
+    }
+
+    fn store_batch(
+        &self,
+        inode: &OpenInode,
+        batch: Extents,
+        generation: u64,
+        patience: &Patience<'_>,
+    ) -> Result<()> {
+        let layout = inode.layout();
+        let cut = batch.iter().map(|(&offset, data)| parts(&layout, inode.fid(), offset, data));
+        let parts: Vec<Part<'_>> = match cut.collect::<Result<Vec<_>>>() {
+            Ok(parts) => parts.into_iter().flatten().collect(),
+            Err(error) => return self.lost(inode, error),
+        };
+        let still_ours = || match inode.buffer().generation() == generation {
+            true => Ok(()),
+            false => Err(FsError::new(ErrorKind::Stale, "write back")),
+        };
+        let answers = self.store(inode.fid(), &parts, false, patience, &still_ours);
+        let failure = record_stored(inode, &parts, answers);
+        let mut buffer = inode.buffer();
+        match failure {
+            None => buffer.landed(),
+            Some(_) if buffer.generation() != generation => buffer.landed(),
+            Some(error) if is_passing(error.kind) => {
+                let before = buffer.bytes();
+                buffer.put_back(batch, self.env().monotonic());
+                self.behind.count(before, buffer.bytes());
+                return Err(error);
+            }
+            Some(error) => {
+                drop(buffer);
+                return self.lost(inode, error);
+            }
+        }
+        Ok(())
+    }
+
+    /// What was in flight cannot be stored.
+    fn lost(&self, inode: &OpenInode, error: FsError) -> Result<()> {
+        tracing::error!(fid = %inode.fid(), %error, "written data could not be stored");
+        let mut buffer = inode.buffer();
+        buffer.landed();
+        buffer.failure.get_or_insert(error);
+        Ok(())
+    }
+
+    /// The failure of an earlier write, told once.
+    pub(crate) fn check_written(&self, inode: &OpenInode) -> Result<()> {
+        inode.buffer().failure.take().map_or(Ok(()), Err)
+    }
+
+    /// Brings everything of a file to the OSTs and gives its delegation back.
+    ///
+    /// # Errors
+    /// When patience ended; to be tried again.
+    pub fn return_delegation(&self, fid: Fid, patience: &Patience<'_>) -> Result<()> {
+        let mut request = mds::UpdateWritten { fid: fid.0, written: None, returned: true };
+        let Some(inode) = self.inodes.get(fid) else {
+            return self.ask(fid, request, patience).map(|_| ());
+        };
+        // Whoever writes from now on waits, and then writes to the OSTs.
+        let _alone = self.acquire(patience, || inode.io.try_write())?;
+        inode.buffer().delegated = false;
+        self.write_back(&inode, false, patience)?;
+        let sent = inode.unreported();
+        let blocks = self.blocks_to_report(&inode, &sent, patience).unwrap_or(None);
+        request.written = sent.to_wire(blocks);
+        self.ask(fid, request, patience)?;
+        inode.state().unreported.acknowledge(&sent);
+        Ok(())
+    }
+
+    /// Open files of which something has been waiting since `before`.
+    pub(crate) fn waiting_since(&self, before: Duration) -> Vec<Arc<OpenInode>> {
+        self.inodes.select(|inode| inode.buffer().since().is_some_and(|since| since <= before))
+    }
+
+    /// Takes a lock that others hold while they wait for servers.
+    pub(crate) fn acquire<G>(
+        &self,
+        patience: &Patience<'_>,
+        mut attempt: impl FnMut() -> Option<G>,
+    ) -> Result<G> {
+        let (start, mut pause) = (self.env().monotonic(), PAUSES.0);
+        loop {
+            if let Some(guard) = attempt() {
+                return Ok(guard);
+            }
+            if patience.interrupted.is_some_and(|interrupted| interrupted()) {
+                return Err(FsError::new(ErrorKind::Interrupted, "wait for earlier writes"));
+            }
+            if patience.limit.is_some_and(|limit| self.env().monotonic() - start >= limit) {
+                return Err(FsError::new(ErrorKind::TimedOut, "wait for earlier writes"));
+            }
+            self.env().sleep(pause);
+            pause = (pause * 2).min(PAUSES.1);
+        }
+    }
+}
+
+/// Another try may succeed.
+fn is_passing(kind: ErrorKind) -> bool {
+    kind == ErrorKind::Interrupted || !matches!(kind.retry(), Retry::No)
+}
+
+/// Takes note of what is on the OSTs now. The first failure.
+fn record_stored(
+    inode: &OpenInode,
+    parts: &[Part<'_>],
+    answers: Vec<Result<oss::WriteReply>>,
+) -> Option<FsError> {
+    let mut failure = None;
+    let mut state = inode.state();
+    for (Part { piece, .. }, answer) in parts.iter().zip(answers) {
+        match answer {
+            Ok(reply) => {
+                state.unreported.record_piece(piece, reply.blocks);
+                state.unreported.record_stored(piece.file_offset + piece.len);
+            }
+            Err(error) => {
+                failure.get_or_insert(error);
+            }
+        }
+    }
+    failure
+}
