@@ -25,7 +25,7 @@ use weft_rpc::{Role, Router};
 
 /// Longest wait for servers while leaving; what is left behind ends with the session's lease.
 const FAREWELL: Duration = Duration::from_secs(3);
-/// Longest wait for servers to take what was written to one file.
+/// Longest wait for servers to take what was written.
 const LAST_WRITES: Duration = Duration::from_secs(60);
 
 /// A mounted file system. All methods may be called from any number of threads.
@@ -183,8 +183,10 @@ impl Client {
         self.behind.stop();
         let at_rest = || self.behind.is_at_rest().then_some(());
         let mut outcome = self.acquire(&Patience::of(FAREWELL), at_rest);
+        let last = self.env().monotonic() + LAST_WRITES;
         for inode in self.inodes.select(|inode| !inode.buffer().is_clean()) {
-            outcome = outcome.and(self.write_back(&inode, false, &Patience::of(LAST_WRITES)));
+            let left = last.saturating_sub(self.env().monotonic());
+            outcome = outcome.and(self.write_back(&inode, false, &Patience::of(left)));
         }
         let patience = Patience::of(FAREWELL);
         for (inode, handle) in self.inodes.all_handles() {
