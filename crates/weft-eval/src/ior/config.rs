@@ -1,7 +1,8 @@
 //! Options of IOR.
 
 use crate::driver::Iterations;
-use clap::{Args, Parser};
+use crate::options;
+use clap::Args;
 use serde::{Deserialize, Serialize};
 use std::io::{self, ErrorKind};
 use weft_model::units::parse_size;
@@ -143,26 +144,13 @@ pub struct Config {
     pub range: Option<Iterations>,
 }
 
-#[derive(Parser)]
-#[command(
-    name = "ior",
-    no_binary_name = true,
-    disable_version_flag = true,
-    args_override_self = true
-)]
-struct Line {
-    #[command(flatten)]
-    config: Config,
-}
-
 impl Config {
     /// From a command line, without the program's name.
     ///
     /// # Errors
     /// `InvalidInput` with the usage.
     pub fn parse<'a>(line: impl IntoIterator<Item = &'a str>) -> io::Result<Config> {
-        let bad = |error: clap::Error| io::Error::new(ErrorKind::InvalidInput, error.to_string());
-        Line::try_parse_from(line).map_err(bad)?.config.checked()
+        options::parse::<Config>("ior", line)?.checked()
     }
 
     /// With directives applied, phases filled in, and everything looked at.
