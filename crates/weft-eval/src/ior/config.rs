@@ -1,5 +1,6 @@
 //! Options of IOR.
 
+use super::hog::Amount;
 use crate::driver::Iterations;
 use crate::options;
 use clap::Args;
@@ -70,6 +71,9 @@ pub struct Config {
     /// Kind of data; every kind is done as incompressible data that tells where it belongs.
     #[arg(short = 'l', long = "dataPacketType", default_value = "o")]
     pub packet: String,
+    /// Memory that the ranks of each machine hold while the test runs: a size, or 75% of all of it.
+    #[arg(short = 'M', long = "memoryPerNode", value_name = "SIZE|PERCENT%")]
+    pub memory: Option<Amount>,
     /// New files for each repetition.
     #[arg(short = 'm', long = "multiFile")]
     pub multi_file: bool,
@@ -83,6 +87,9 @@ pub struct Config {
     #[arg(short = 'O', value_name = "DIRECTIVES")]
     #[serde(skip)]
     pub directives: Vec<String>,
+    /// Reserve the space of each file when it is opened for writing.
+    #[arg(short = 'p', long = "preallocate")]
+    pub preallocate: bool,
     /// Stop at the first wrong data (it always does).
     #[arg(short = 'q', long = "quitOnError")]
     pub quit: bool,

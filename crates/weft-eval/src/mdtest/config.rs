@@ -23,6 +23,9 @@ pub struct Config {
     /// No barriers between phases.
     #[arg(short = 'B')]
     pub no_barriers: bool,
+    /// The first rank makes and removes the files and directories of all.
+    #[arg(short = 'c')]
+    pub collective: bool,
     /// Only make files and directories.
     #[arg(short = 'C')]
     pub create: bool,
@@ -65,6 +68,9 @@ pub struct Config {
     /// Look at files in random order, with this seed.
     #[arg(short = 'R', num_args = 0..=1, default_missing_value = "1")]
     pub random: Option<u64>,
+    /// All ranks work on the same files, which the first of each place removes; only files.
+    #[arg(short = 'S')]
+    pub shared: bool,
     /// Count the making of each rank's own directory (it is always a phase of its own).
     #[arg(short = 't')]
     pub time_unique: bool,
@@ -125,6 +131,7 @@ impl Config {
     pub fn checked(&self) -> io::Result<Config> {
         let mut config = self.clone();
         config.api.make_ascii_uppercase();
+        config.files_only |= config.shared;
         if !(config.create || config.stat || config.read || config.remove) {
             (config.create, config.stat, config.read, config.remove) = (true, true, true, true);
         }
@@ -152,8 +159,14 @@ impl Config {
         if !["POSIX", "WEFT"].contains(&self.api.as_str()) {
             return Some(format!("-a {}: there are POSIX and WEFT", self.api));
         }
-        if self.dirs_only && self.files_only {
-            return Some("-D and -F exclude each other".into());
+        if self.dirs_only && (self.files_only || self.shared) {
+            return Some("-D and -F or -S exclude each other".into());
+        }
+        if self.unique && self.shared {
+            return Some("-S and -u exclude each other".into());
+        }
+        if self.collective && self.stonewall > 0 {
+            return Some("-c and -W exclude each other".into());
         }
         if self.branch == 0 || self.iterations == 0 {
             return Some("-b and -i must be at least 1".into());
