@@ -331,6 +331,23 @@ impl Client {
                 Err(error) => return Err(error),
             }
         }
+        if known { Ok(()) } else { self.look_for_removed(mdt, &inodes, patience) }
+    }
+
+    /// Without the session nothing has kept open files that lost their last name.
+    fn look_for_removed(
+        &self,
+        mdt: TargetId,
+        inodes: &[Arc<OpenInode>],
+        patience: &Patience<'_>,
+    ) -> Result<()> {
+        for inode in inodes {
+            let look = mds::GetAttr { fid: inode.fid().0, want_layout: false };
+            match self.router.ask(mdt, look, patience) {
+                Err(error) if error.kind == ErrorKind::Stale => inode.note_removed(),
+                answer => drop(answer?),
+            }
+        }
         Ok(())
     }
 

@@ -86,6 +86,7 @@ pub struct OpenInode {
     handles: Mutex<BTreeMap<u64, OpenFlags>>,
     locks: Mutex<HeldLocks>,
     locks_lost: AtomicBool,
+    removed: AtomicBool,
 }
 
 /// The changing part.
@@ -132,6 +133,7 @@ impl OpenInode {
             handles: Mutex::default(),
             locks: Mutex::default(),
             locks_lost: AtomicBool::new(false),
+            removed: AtomicBool::new(false),
         }
     }
 
@@ -289,11 +291,21 @@ impl OpenInode {
         }
     }
 
+    /// The file was removed while the session had expired: its objects are gone, and must not be made anew.
+    pub(crate) fn note_removed(&self) {
+        self.removed.store(true, Ordering::Release);
+    }
+
     fn check_usable(&self, op: &'static str) -> Result<()> {
+        let stale = |why| {
+            let error = FsError::new(ErrorKind::Stale, op).on(format_args!("fid={}", self.fid));
+            Err(error.because(why))
+        };
+        if self.removed.load(Ordering::Acquire) {
+            return stale("the file was removed while the session had expired; close it");
+        }
         if self.locks_lost.load(Ordering::Acquire) {
-            return Err(FsError::new(ErrorKind::Stale, op)
-                .on(format_args!("fid={}", self.fid))
-                .because("locks were lost when the session expired; close the file"));
+            return stale("locks were lost when the session expired; close the file");
         }
         Ok(())
     }
