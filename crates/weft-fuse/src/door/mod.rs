@@ -25,7 +25,7 @@
 //! | `weft.path` | a path from the root of the volume |
 //! | `weft.layout` | the layout of a file, as JSON of [`weft_model::Layout`] |
 //! | `weft.spec` | what a directory hands down, as JSON of [`weft_model::layout::LayoutSpec`] |
-//! | `weft.stat` | JSON object of `fid`, `mdt`, `attr`, and `layout` or `spec` |
+//! | `weft.stat` | JSON object of `fid`, `mdt`, `attr`, `inline`, and `layout` or `spec` |
 //! | `weft.layout.set`, `weft.spec.set` | written only: a `LayoutSpec` as JSON, for an empty file or a directory |
 //!
 //! **Start here.** `fs.rs` has the operations, in the order of the kernel's trait.
