@@ -90,7 +90,7 @@ fn a_stopped_study_goes_on_where_it_was() {
     let there = Results::load(&file).unwrap();
     let wanted = (study.points)(Size::Quick);
     assert!(there.points.iter().map(|outcome| &outcome.point).eq(&wanted));
-    assert_eq!(there.points[0].measured.figures[0].mean, 320.0);
+    assert_eq!(there.points[0].measured.figures[0].median, 320.0);
 }
 
 #[test]
