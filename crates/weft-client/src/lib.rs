@@ -35,6 +35,7 @@ mod room;
 pub mod session;
 mod spread;
 mod unanswered;
+mod wait;
 
 pub use client::Client;
 pub use config::{ClientConfig, Policy};

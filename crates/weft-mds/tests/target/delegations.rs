@@ -3,20 +3,10 @@
 use crate::world::*;
 use std::time::Duration;
 use weft_mds::grants::LIFE;
-use weft_model::{Env, ErrorKind, Fid, Xid};
+use weft_model::{Env, ErrorKind, Xid};
 use weft_rpc::pb::mds::{self, AwaitRecalls};
 
 impl World {
-    fn delegating(&self, client: u64) {
-        let request = mds::OpenSession { caches: true, delegations: true, ..Default::default() };
-        self.ask_as(client, Xid::NONE, request).unwrap();
-    }
-
-    fn open_as(&self, client: u64, fid: Fid, flags: u32, handle: u64) -> mds::Entry {
-        let open = mds::Open { cred: root(), fid: fid.0, flags, handle };
-        self.ask_as(client, Xid::NONE, open).unwrap()
-    }
-
     /// From now on session 1 gives back what is recalled, having written up to `end`.
     fn give_back(&self, end: u64) {
         let mds = self.mds.clone();
