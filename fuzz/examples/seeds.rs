@@ -1,4 +1,5 @@
-//! Writes the seeds: valid encodings of all kinds, for the fuzzer to start from. `cargo run --example seeds`.
+//! Writes the seeds: valid encodings of all kinds, for the fuzzer to start from. `cargo run --example seeds`. They
+//! name messages by their place in the list of all, so they are to be written again when one is added.
 
 use std::fs;
 use std::path::Path;
@@ -77,6 +78,8 @@ fn shared() -> Vec<(u8, Request)> {
     let open = |handle| mds::Open { cred: cred.clone(), fid: file, flags: 3, handle };
     let lock =
         mds::Lock { fid: file, owner: 1, kind: 1, end: 9, wait: true, ..mds::Lock::default() };
+    let data = vec![mds::Extent { offset: 0, data: vec![0], sums: vec![0x8a91_36aa] }];
+    let inline = Some(mds::Written { end: 1, data, inline: true, ..mds::Written::default() });
     let written = Some(mds::Written { end: 9, ..mds::Written::default() });
     let reclaim = mds::Reclaim {
         opens: vec![mds::OpenHandle { fid: file, handle: 1, flags: 3 }],
@@ -100,6 +103,16 @@ fn shared() -> Vec<(u8, Request)> {
                 ..mds::Create::default()
             }),
         ),
+        (
+            0,
+            Request::UpdateWritten(mds::UpdateWritten {
+                fid: file,
+                written: inline,
+                returned: false,
+            }),
+        ),
+        (0, Request::ReadInline(mds::ReadInline { fid: file })),
+        (0, Request::MoveOut(mds::MoveOut { fid: file, unsynced: true })),
         (0, Request::Clock(oss::Clock {})),
         (
             0,
