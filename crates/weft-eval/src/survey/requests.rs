@@ -19,7 +19,8 @@ use weft_rpc::router::Patience;
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Handles of the client library are numbered from 1.
 const FIRST_HANDLE: u64 = 1 << 62;
-/// For reading and writing.
+/// Open flags: for reading, and for writing, too, as mdtest looks at files and makes them.
+const READ: u32 = 1;
 const BOTH: u32 = 3;
 
 /// What is asked for each file, named as the phases of mdtest that do it.
@@ -154,7 +155,7 @@ impl<'a> Asker<'a> {
             Act::Lookup => self.ask(mds::Lookup { cred, parent, name }).map(drop),
             Act::GetAttr => self.ask(mds::GetAttr { fid, want_layout: false }).map(drop),
             Act::Open => {
-                self.ask(mds::Open { cred, fid, flags: BOTH, handle: self.handle + item })?;
+                self.ask(mds::Open { cred, fid, flags: READ, handle: self.handle + item })?;
                 self.close(fid, item)
             }
             Act::Unlink => self.ask(mds::Unlink { cred, parent, name }).map(drop),
