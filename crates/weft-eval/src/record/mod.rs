@@ -167,7 +167,7 @@ impl Record {
             format: FORMAT,
             tool: tool.into(),
             program: format!("weft {}", env!("CARGO_PKG_VERSION")),
-            commit: option_env!("WEFT_COMMIT").map(String::from),
+            commit: None,
             command,
             settings,
             started: SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs(),

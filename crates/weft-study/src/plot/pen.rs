@@ -145,6 +145,9 @@ impl<'a> Pen<'a> {
         if (low - high).abs() < 2 {
             return Ok(());
         }
+        // On a dark bar it would not be seen without something light around it.
+        let halo = WHITE.stroke_width(5);
+        self.area.draw(&PathElement::new(vec![(x, low), (x, high)], halo))?;
         self.rule((x, low), (x, high), colour)?;
         [low, high].iter().try_for_each(|&y| self.rule((x - 3, y), (x + 3, y), colour))
     }

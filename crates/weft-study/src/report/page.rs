@@ -26,6 +26,7 @@ pub fn head(study: &Study, results: &Results) -> String {
             Size::Full => "full".into(),
         },
     );
+    row("Measurements of each point", results.repeats.to_string());
     row(
         "Machine",
         format!("{}, {} processors, {} GiB", machine.cpu, machine.cores, machine.memory >> 30),

@@ -104,6 +104,7 @@ impl LiveMount {
             None => "weft".into(),
         };
         let mounted = door::mount(client.clone(), &dir, door)
+            .map_err(explained)
             .with_context(|| format!("cannot mount on dir={}", dir.display()));
         let mounted = match mounted {
             Ok(mounted) => mounted,
@@ -197,6 +198,17 @@ fn prepare(dir: &Path) -> anyhow::Result<PathBuf> {
 
 fn host_name() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()
+}
+
+/// Users without root's rights mount through a helper, which may not be there.
+fn explained(error: std::io::Error) -> anyhow::Error {
+    let no_helper = error.kind() == std::io::ErrorKind::NotFound;
+    match no_helper && !rustix::process::geteuid().is_root() {
+        true => anyhow::anyhow!(
+            "without root this takes the program fusermount3, which is not there; install fuse3"
+        ),
+        false => error.into(),
+    }
 }
 
 /// Notes the mount for commands.
