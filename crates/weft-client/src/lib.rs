@@ -17,6 +17,7 @@
 //! **Start here.** [`client`] for the mount, [`session`] for the way to an MDT, [`io`] for the way of
 //! data, [`namespace`] for names.
 
+mod ahead;
 mod behind;
 pub mod client;
 pub mod config;
@@ -36,6 +37,7 @@ pub mod session;
 mod spread;
 mod unanswered;
 
+pub use ahead::Advice;
 pub use client::Client;
 pub use config::{ClientConfig, Policy};
 pub use ctx::Ctx;

@@ -1,8 +1,9 @@
 //! Reading: pieces in parallel, straight into the caller's buffer, verified before anybody sees them.
 
+use super::ahead::Served;
 use crate::client::Client;
 use crate::ctx::Ctx;
-use crate::inode::OpenFile;
+use crate::inode::{OpenFile, OpenInode};
 use crate::metrics::Op;
 use crate::spread::bounded;
 use weft_model::layout::Piece;
@@ -31,8 +32,15 @@ impl Client {
             let layout = file.layout();
             let room = layout.max_size().saturating_sub(offset);
             let len = (buf.len() as u64).min(room) as usize;
-            self.write_back_range(file, offset, len as u64, &self.patience(ctx))?;
-            let got = self.fill(file.fid(), &layout, offset, &mut buf[..len], ctx)?;
+            let patience = self.patience(ctx);
+            self.write_back_range(file, offset, len as u64, &patience)?;
+            let got = match self.serve_ahead(file, offset, &mut buf[..len], &patience)? {
+                Served::All(got) => got,
+                Served::Part(got) => {
+                    let (offset, rest) = (offset + got as u64, &mut buf[got..len]);
+                    got + self.fill(file.fid(), &layout, offset, rest, ctx)?
+                }
+            };
             file.inode.note_read(|| self.env().now());
             self.metrics.count_read(got);
             Ok(got)
@@ -67,6 +75,22 @@ impl Client {
             buf[at..at + piece.len as usize].fill(0);
         }
         Ok(len)
+    }
+
+    /// Fills `buf` from a file that nobody changes, below its end: what the objects do not have are holes.
+    pub(crate) fn read_covered(
+        &self,
+        inode: &OpenInode,
+        offset: u64,
+        buf: &mut [u8],
+        patience: &Patience<'_>,
+    ) -> Result<()> {
+        let pieces = bounded(inode.layout().split(inode.fid(), offset, buf.len() as u64)?);
+        for piece in self.fetch_pieces(&pieces, offset, buf, patience)? {
+            let at = (piece.file_offset - offset) as usize;
+            buf[at..at + piece.len as usize].fill(0);
+        }
+        Ok(())
     }
 
     /// Reads pieces into their places in `buf`, which starts at `offset` of the file. Returns what the
