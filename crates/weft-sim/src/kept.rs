@@ -97,6 +97,11 @@ impl Kept {
                 client.write_some_behind(Duration::ZERO);
             });
         }
+        if world.plan.reads_ahead {
+            self.repeat(world, process, client, "ahead", |_, client| {
+                while client.read_some_ahead(Duration::ZERO) {}
+            });
+        }
     }
 
     fn repeat(

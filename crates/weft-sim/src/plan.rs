@@ -29,6 +29,8 @@ pub struct Plan {
     pub caches: bool,
     /// Clients write behind what they write to files that nobody else has open.
     pub writes_behind: bool,
+    /// Clients read ahead in files that nobody else writes.
+    pub reads_ahead: bool,
     /// Bytes on each object server's disk.
     pub capacity: Option<u64>,
     /// Ends with the power failing everywhere.
@@ -50,6 +52,8 @@ pub enum Sabotage {
     LoseWrites,
     /// Clients confirm recalls and go on using what they had to give back.
     IgnoreRecalls,
+    /// Clients are told to give back grants of inodes that do not exist.
+    MisdirectRecalls,
 }
 
 impl Plan {
@@ -73,9 +77,11 @@ impl Plan {
             caches: pick(&[0, 1, 1]) == 1,
             sabotage: None,
             writes_behind: false,
+            reads_ahead: false,
         };
         // A full disk is told of at the next fsync, when the reference has long taken the write for done.
         plan.writes_behind = plan.caches && plan.capacity.is_none() && pick(&[0, 1, 1]) == 1;
+        plan.reads_ahead = plan.caches && pick(&[0, 1, 1]) == 1;
         plan
     }
 }

@@ -76,7 +76,13 @@ impl Chunks {
     }
 
     /// A range was fetched. Whether it is kept.
-    pub(crate) fn arrived(&mut self, start: u64, number: u64, data: Vec<u8>, now: Duration) -> bool {
+    pub(crate) fn arrived(
+        &mut self,
+        start: u64,
+        number: u64,
+        data: Vec<u8>,
+        now: Duration,
+    ) -> bool {
         let Some(chunk) = self.find(start, number) else { return false };
         chunk.state = State::Here(Arc::new(data));
         chunk.at = now;

@@ -19,8 +19,8 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
-use streams::Streams;
 pub(crate) use streams::Limits;
+use streams::Streams;
 
 use crate::inode::OpenInode;
 

@@ -6,6 +6,11 @@ use std::time::Duration;
 const SAMPLE: Duration = Duration::from_millis(20);
 /// A pause of the reader longer than this begins a new sample.
 const BREAK: Duration = Duration::from_secs(1);
+/// What handing a range from one thread to another costs, and copying each byte once more, about.
+const HANDING_OVER: Duration = Duration::from_micros(100);
+const COPYING: f64 = 0.4e-9;
+/// Slow answers, less the quick ones, from which on they count as slow, and the most that are remembered.
+const SLOW: (u32, u32) = (2, 4);
 
 /// Speed of the reader, and time that fetching takes.
 #[derive(Debug, Default)]
@@ -16,6 +21,7 @@ pub(crate) struct Pace {
     latency: Option<Duration>,
     since: Duration,
     bytes: u64,
+    slow: u32,
 }
 
 impl Pace {
@@ -33,8 +39,22 @@ impl Pace {
         self.bytes += bytes;
     }
 
+    /// A reader had to wait so long for so many bytes, or would have had to.
+    pub(crate) fn waited(&mut self, bytes: u64, took: Duration) {
+        let bearable = HANDING_OVER + Duration::from_secs_f64(bytes as f64 * COPYING);
+        let slow = if took > bearable { self.slow + 1 } else { self.slow.saturating_sub(1) };
+        self.slow = slow.min(SLOW.1);
+    }
+
+    /// Whether reading ahead gains more than it costs: it does not where answers come about as fast as memory is
+    /// copied.
+    pub(crate) const fn pays(&self) -> bool {
+        self.slow >= SLOW.0
+    }
+
     /// A range was fetched.
-    pub(crate) fn fetched(&mut self, took: Duration) {
+    pub(crate) fn fetched(&mut self, bytes: u64, took: Duration) {
+        self.waited(bytes, took);
         let risen = self.latency.map(|known| known + known / 16);
         self.latency = Some(risen.map_or(took, |known| known.min(took)));
     }
@@ -55,7 +75,7 @@ mod tests {
     /// than `most` bytes per second come.
     fn settled(latency: Duration, most: f64) -> u64 {
         let (mut pace, mut now) = (Pace::default(), Duration::from_secs(1));
-        pace.fetched(latency);
+        pace.fetched(1 << 20, latency);
         for _ in 0..200 {
             let window = pace.window().max(2 << 20);
             let speed = (window as f64 / latency.as_secs_f64()).min(most);
@@ -74,9 +94,20 @@ mod tests {
     }
 
     #[test]
+    fn it_does_not_pay_where_answers_are_quick() {
+        let mut pace = Pace::default();
+        (0..9).for_each(|_| pace.waited(64 << 10, Duration::from_micros(60)));
+        assert!(!pace.pays());
+        (0..2).for_each(|_| pace.waited(64 << 10, Duration::from_micros(200)));
+        assert!(pace.pays());
+        (0..9).for_each(|_| pace.waited(1 << 20, Duration::from_micros(400)));
+        assert!(!pace.pays());
+    }
+
+    #[test]
     fn a_slow_reader_needs_little() {
         let (mut pace, mut now) = (Pace::default(), Duration::ZERO);
-        pace.fetched(Duration::from_millis(10));
+        pace.fetched(1 << 20, Duration::from_millis(10));
         for _ in 0..20 {
             pace.read(1 << 20, now);
             now += Duration::from_millis(100);

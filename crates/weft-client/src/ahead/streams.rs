@@ -202,7 +202,10 @@ mod tests {
     const LIMITS: Limits = Limits { chunk: 1 << 20, window: 8 << 20, end: 1 << 40 };
 
     /// Reads, and everything that is wanted after each.
-    fn after(streams: &mut Streams, reads: impl IntoIterator<Item = Range<u64>>) -> Vec<Range<u64>> {
+    fn after(
+        streams: &mut Streams,
+        reads: impl IntoIterator<Item = Range<u64>>,
+    ) -> Vec<Range<u64>> {
         let step = |read| match streams.step(read, false) {
             true => streams.wanted(LIMITS),
             false => Vec::new(),

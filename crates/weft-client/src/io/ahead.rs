@@ -67,6 +67,14 @@ impl Client {
         Ok(Served::Part(got))
     }
 
+    /// A reader has asked the targets itself, from `start` on, and got so many bytes.
+    pub(crate) fn note_wait(&self, inode: &OpenInode, start: Duration, got: usize) {
+        if self.config.max_ahead > 0 {
+            let took = self.env().monotonic().saturating_sub(start);
+            inode.ahead().pace.waited(got as u64, took);
+        }
+    }
+
     /// `None`: the file ends before this.
     fn look_ahead(&self, inode: &OpenInode, range: &Range<u64>) -> Option<Look> {
         let mut ahead = inode.ahead();
@@ -86,7 +94,8 @@ impl Client {
         }
         ahead.pace.read(read.end - read.start, now);
         let start = read.end;
-        if !ahead.streams.step(read, advice == Advice::Sequential) {
+        let told = advice == Advice::Sequential;
+        if !ahead.streams.step(read, told) || !(told || ahead.pace.pays()) {
             return;
         }
         let covered = ahead.covered(|grant| self.grant_left(grant));
@@ -133,7 +142,7 @@ impl Client {
         let mut ahead = inode.ahead();
         match fetched {
             Some(data) => {
-                ahead.pace.fetched(now.saturating_sub(sent));
+                ahead.pace.fetched(range.end - range.start, now.saturating_sub(sent));
                 ahead.chunks.arrived(start, number, data, now);
             }
             None => ahead.chunks.failed(start, number),

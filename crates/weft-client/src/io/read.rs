@@ -33,18 +33,34 @@ impl Client {
             let room = layout.max_size().saturating_sub(offset);
             let len = (buf.len() as u64).min(room) as usize;
             let patience = self.patience(ctx);
-            self.write_back_range(file, offset, len as u64, &patience)?;
-            let got = match self.serve_ahead(file, offset, &mut buf[..len], &patience)? {
-                Served::All(got) => got,
-                Served::Part(got) => {
-                    let (offset, rest) = (offset + got as u64, &mut buf[got..len]);
-                    got + self.fill(file.fid(), &layout, offset, rest, ctx)?
-                }
+            let got = match self.read_behind(file, offset, &mut buf[..len], &patience)? {
+                Some(got) => got,
+                None => self.read_stored(file, offset, &mut buf[..len], ctx)?,
             };
             file.inode.note_read(|| self.env().now());
             self.metrics.count_read(got);
             Ok(got)
         })
+    }
+
+    /// Reads what is on the OSTs, or was read ahead.
+    fn read_stored(
+        &self,
+        file: &OpenFile,
+        offset: u64,
+        buf: &mut [u8],
+        ctx: &Ctx<'_>,
+    ) -> Result<usize> {
+        match self.serve_ahead(file, offset, buf, &self.patience(ctx))? {
+            Served::All(got) => Ok(got),
+            Served::Part(got) => {
+                let (offset, rest) = (offset + got as u64, &mut buf[got..]);
+                let start = self.env().monotonic();
+                let more = self.fill(file.fid(), &file.layout(), offset, rest, ctx)?;
+                self.note_wait(&file.inode, start, more);
+                Ok(got + more)
+            }
+        }
     }
 
     fn fill(
