@@ -53,6 +53,7 @@ impl Client {
     ) -> Result<usize> {
         match self.serve_ahead(file, offset, buf, &self.patience(ctx))? {
             Served::All(got) => Ok(got),
+            Served::Part(got) if got == buf.len() => Ok(got),
             Served::Part(got) => {
                 let (offset, rest) = (offset + got as u64, &mut buf[got..]);
                 let start = self.env().monotonic();

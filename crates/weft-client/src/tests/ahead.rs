@@ -30,7 +30,6 @@ fn read(client: &Client, file: &OpenFile, unit: usize) -> Vec<u8> {
     let mut buf = vec![0xee; UNIT];
     let got = client.read(&Ctx::root(), file, (unit * UNIT) as u64, &mut buf).unwrap();
     while client.read_some_ahead(Duration::ZERO) {}
-    eprintln!("DBG {unit} {} {:?} {:?}", client.metrics().ahead_bytes() / 4096, file.inode.ahead().pace, file.inode.ahead().streams);
     buf.truncate(got);
     buf
 }
