@@ -36,6 +36,7 @@ mod room;
 pub mod session;
 mod spread;
 mod unanswered;
+mod wait;
 
 pub use ahead::Advice;
 pub use client::Client;

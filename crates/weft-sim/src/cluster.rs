@@ -96,7 +96,8 @@ impl Cluster {
         let config = ClientConfig {
             host,
             caches: self.world.plan.caches,
-            delegations: self.world.plan.writes_behind,
+            delegations: self.world.plan.delegations,
+            writes_behind: self.world.plan.writes_behind,
             max_pending: MAX_PENDING,
             max_ahead: if self.world.plan.reads_ahead { MAX_AHEAD } else { 0 },
             ahead_chunk: AHEAD_CHUNK,

@@ -136,8 +136,12 @@ impl Client {
         let Some(range) = self.begin_ahead(inode, start, number) else { return };
         let sent = self.env().monotonic();
         // What is written from now on drops the range; what was written before may wait in this client.
-        let waits = inode.buffer().overlaps(&range);
-        let fetched = if waits { None } else { self.fetch_range(inode, &range, patience) };
+        // Bytes that the MDT keeps are in no object.
+        let elsewhere = {
+            let buffer = inode.buffer();
+            buffer.overlaps(&range) || buffer.is_inline()
+        };
+        let fetched = if elsewhere { None } else { self.fetch_range(inode, &range, patience) };
         let now = self.env().monotonic();
         let mut ahead = inode.ahead();
         match fetched {

@@ -104,12 +104,11 @@ impl Client {
         let (mut sent, mut written) = (Unreported::default(), None);
         if let Some(inode) = &inode {
             sent = inode.unreported();
-            let blocks = self.blocks_to_report(inode, &sent, &patience).unwrap_or(None);
-            written = sent.to_wire(blocks);
+            written = self.to_report(inode, &sent, &patience);
         }
         let handle = file.filter(|_| set.size.is_some()).map_or(0, |file| file.handle);
         let kill = set.kill_suidgid || (set.size.is_some() && ctx.cred.uid != 0);
-        let request = |cred| to_wire(fid, set, cred, written, handle, kill);
+        let request = |cred| to_wire(fid, set, cred, written.clone(), handle, kill);
         let answer = self.ask_as(ctx, fid, request);
         if inode.is_none() && set.size.is_some() {
             // It may have been opened meanwhile, and have been found as it was before.
@@ -120,6 +119,7 @@ impl Client {
             let mut state = inode.state();
             state.unreported.acknowledge(&sent);
             if set.size.is_some() {
+                state.bytes = None;
                 state.unreported.truncated(known.size_epoch);
             }
         }

@@ -168,14 +168,7 @@ impl World {
     }
 
     pub fn ask_as<M: Message>(&self, client: u64, xid: Xid, message: M) -> Result<M::Reply> {
-        let info = CallInfo {
-            role: Role::Client,
-            client: ClientId(client),
-            xid,
-            epoch: Epoch(1),
-            target: TargetId::mdt(0),
-            wire: true,
-        };
+        let info = CallInfo { client: ClientId(client), xid, ..CALL };
         M::reply(self.mds.serve(&info, &message.into_request(), Bulk::None)?)
     }
 
@@ -223,6 +216,22 @@ impl World {
         let request = mds::Unlink { cred: root(), parent: Fid::ROOT.0, name: name.into() };
         self.ask(request).unwrap();
     }
+}
+
+/// A call over a connection from session 1.
+pub const CALL: CallInfo = CallInfo {
+    role: Role::Client,
+    client: ClientId(1),
+    xid: Xid::NONE,
+    epoch: Epoch(1),
+    target: TargetId::mdt(0),
+    wire: true,
+};
+
+/// What a session asks when only the server is at hand, as it is meanwhile.
+pub fn ask_of<M: Message>(mds: &Mds, client: u64, message: M) -> M::Reply {
+    let info = CallInfo { client: ClientId(client), ..CALL };
+    M::reply(mds.serve(&info, &message.into_request(), Bulk::None).unwrap()).unwrap()
 }
 
 pub fn root() -> Option<pb::Credentials> {

@@ -91,7 +91,8 @@ impl LiveMount {
             volume: options.volume.clone(),
             subtree: source.subtree.as_bytes().to_vec(),
             caches: options.caches,
-            delegations: options.caches
+            delegations: options.caches,
+            writes_behind: options.caches
                 && options.writes_behind.unwrap_or(source.registry.is_none()),
             max_pending: sixteenth_of_memory(),
             max_ahead: sixteenth_of_memory(),
