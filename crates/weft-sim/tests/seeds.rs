@@ -73,7 +73,6 @@ fn syncs_that_do_nothing_are_noticed() {
 
 #[test]
 fn data_read_ahead_and_not_dropped_is_noticed() {
-    // Nothing else is kept by these clients: names and attributes are looked up often enough to be noticed first.
     let plan =
         Plan { loss: 0, kill_every_ms: 0, caches: true, reads_ahead: true, ops: 400, ..busy() };
     is_noticed(Sabotage::MisdirectRecalls, plan);

@@ -2,7 +2,6 @@
 
 use crate::ahead::{Advice, Ahead, Job, Limits, Look};
 use crate::client::Client;
-use crate::ctx::Ctx;
 use crate::grants::Grant;
 use crate::inode::{OpenFile, OpenInode};
 use std::ops::Range;
@@ -106,11 +105,16 @@ impl Client {
             let least = round(&file.layout(), start).max(2 * self.chunk());
             let window = ahead.pace.window().max(least).min(MAX_WINDOW);
             let wanted = ahead.streams.wanted(Limits { chunk: self.chunk(), window, end });
-            self.queue(&file.inode, &mut ahead, wanted);
+            self.queue_ahead(&file.inode, &mut ahead, wanted);
         }
     }
 
-    fn queue(&self, inode: &Arc<OpenInode>, ahead: &mut Ahead, wanted: Vec<Range<u64>>) {
+    pub(super) fn queue_ahead(
+        &self,
+        inode: &Arc<OpenInode>,
+        ahead: &mut Ahead,
+        wanted: Vec<Range<u64>>,
+    ) {
         let (now, most) = (self.env().monotonic(), self.config.max_ahead as u64);
         for range in wanted {
             let bytes = range.end - range.start;
@@ -183,38 +187,6 @@ impl Client {
         }
     }
 
-    /// Follows what a reader says of what it will do with a range of a file; as posix_fadvise(2). `Sequential`
-    /// and `Random` count for the handle, until it says otherwise.
-    ///
-    /// # Errors
-    /// `BadHandle` when not open for reading, and, for `WillNeed`, those of the MDT.
-    pub fn advise(
-        &self,
-        ctx: &Ctx<'_>,
-        file: &OpenFile,
-        advice: Advice,
-        range: Range<u64>,
-    ) -> Result<()> {
-        file.check_readable("advise")?;
-        match advice {
-            Advice::Normal | Advice::Sequential | Advice::Random => {
-                file.inode.ahead().advise(file.handle, advice);
-            }
-            Advice::DontNeed => file.inode.ahead().chunks.drop_range(&range),
-            Advice::WillNeed => {
-                self.current_attr(file.fid(), &self.patience(ctx))?;
-                let mut ahead = file.inode.ahead();
-                let covered = ahead.covered(|grant| self.grant_left(grant));
-                let end = covered.map_or(0, |(size, _)| size.min(range.end));
-                let starts = (range.start / self.chunk()..).map(|number| number * self.chunk());
-                let cut = |at: u64| at.max(range.start)..(at + self.chunk()).min(end);
-                let wanted = starts.take_while(|&start| start < end).map(cut).collect();
-                self.queue(&file.inode, &mut ahead, wanted);
-            }
-        }
-        Ok(())
-    }
-
     /// Drops what was fetched and nobody reads.
     pub(crate) fn drop_unread(&self) {
         if self.ahead.room.held() > 0
@@ -225,7 +197,7 @@ impl Client {
         }
     }
 
-    fn chunk(&self) -> u64 {
+    pub(super) fn chunk(&self) -> u64 {
         if self.config.ahead_chunk == 0 { CHUNK } else { self.config.ahead_chunk }
     }
 }

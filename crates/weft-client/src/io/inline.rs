@@ -65,6 +65,8 @@ impl Client {
                 let mut state = inode.state();
                 state.unreported.acknowledge(&sent);
                 state.unreported.record_reported(end);
+                // What a reply told before does not have this.
+                state.bytes = None;
             }
             Err(_) => self.put_back(&mut buffer, generation),
         }
