@@ -31,6 +31,8 @@ pub struct Plan {
     pub delegations: bool,
     /// Clients write behind what they write to such files.
     pub writes_behind: bool,
+    /// Clients read ahead in files that nobody else writes.
+    pub reads_ahead: bool,
     /// Bytes on each object server's disk.
     pub capacity: Option<u64>,
     /// Ends with the power failing everywhere.
@@ -52,6 +54,8 @@ pub enum Sabotage {
     LoseWrites,
     /// Clients confirm recalls and go on using what they had to give back.
     IgnoreRecalls,
+    /// Clients are told to give back grants of inodes that do not exist.
+    MisdirectRecalls,
 }
 
 impl Plan {
@@ -76,10 +80,12 @@ impl Plan {
             sabotage: None,
             delegations: false,
             writes_behind: false,
+            reads_ahead: false,
         };
         // A full disk is told of at the next fsync, when the reference has long taken the write for done.
         plan.writes_behind = plan.caches && plan.capacity.is_none() && pick(&[0, 1, 1]) == 1;
         plan.delegations = plan.writes_behind || plan.caches && pick(&[0, 1, 1]) == 1;
+        plan.reads_ahead = plan.caches && pick(&[0, 1, 1]) == 1;
         plan
     }
 }

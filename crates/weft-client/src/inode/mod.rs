@@ -7,6 +7,7 @@ pub(crate) mod written;
 
 use self::buffer::Buffer;
 use self::bytes::Bytes;
+use crate::ahead::Ahead;
 use crate::flags::OpenFlags;
 use crate::lock::held::HeldLocks;
 use crate::namespace::entry::Known;
@@ -83,6 +84,7 @@ pub struct OpenInode {
     pub(crate) writing_back: Mutex<()>,
     /// Somebody is about to.
     pub(crate) queued: AtomicBool,
+    ahead: Mutex<Ahead>,
     handles: Mutex<BTreeMap<u64, OpenFlags>>,
     locks: Mutex<HeldLocks>,
     locks_lost: AtomicBool,
@@ -130,6 +132,7 @@ impl OpenInode {
             buffer: Mutex::new(Buffer::of(known.place)),
             writing_back: Mutex::new(()),
             queued: AtomicBool::new(false),
+            ahead: Mutex::default(),
             handles: Mutex::default(),
             locks: Mutex::default(),
             locks_lost: AtomicBool::new(false),
@@ -154,6 +157,11 @@ impl OpenInode {
     /// What is written behind. Taken before [`Self::state`], and never over a request.
     pub(crate) fn buffer(&self) -> MutexGuard<'_, Buffer> {
         self.buffer.lock()
+    }
+
+    /// What is read ahead. Never taken over a request, nor with another lock held but an inode's `io`.
+    pub(crate) fn ahead(&self) -> MutexGuard<'_, Ahead> {
+        self.ahead.lock()
     }
 
     /// Takes over what a reply says.

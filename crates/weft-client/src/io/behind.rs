@@ -5,6 +5,7 @@ use super::store::{Part, parts};
 use crate::client::Client;
 use crate::inode::buffer::{Buffer, Extents};
 use crate::inode::{OpenFile, OpenInode};
+use std::sync::Arc;
 use weft_model::error::Retry;
 use weft_model::layout::INLINE_MAX;
 use weft_model::{ErrorKind, Fid, FsError, Result};
@@ -133,25 +134,35 @@ impl Client {
         }
     }
 
-    /// The same if any of a range waits, which is about to be read.
+    /// Reads a range of which something waits: from what waits if that is all of it; otherwise it is on the
+    /// OSTs when this returns `None`, as it is where nothing waits.
     ///
     /// # Errors
     /// As [`Self::write_back`].
-    pub(crate) fn write_back_range(
+    pub(crate) fn read_behind(
         &self,
         file: &OpenFile,
         offset: u64,
-        len: u64,
+        buf: &mut [u8],
         patience: &Patience<'_>,
-    ) -> Result<()> {
-        let waits = file.inode.buffer().overlaps(&(offset..offset.saturating_add(len)));
-        if waits { self.write_back(&file.inode, false, patience) } else { Ok(()) }
+    ) -> Result<Option<usize>> {
+        let inode = &file.inode;
+        if !inode.buffer().overlaps(&(offset..offset.saturating_add(buf.len() as u64))) {
+            return Ok(None);
+        }
+        // What is delegated ends where this client says. An ended session has nothing delegated any more.
+        let below = inode.delegated_end().map_or(u64::MAX, |end| end.saturating_sub(offset));
+        let len = below.min(buf.len() as u64) as usize;
+        if self.session_counts(inode.fid()) && inode.buffer().read(offset, &mut buf[..len]) {
+            return Ok(Some(len));
+        }
+        self.write_back(inode, false, patience).map(|()| None)
     }
 
     fn store_batch(
         &self,
         inode: &OpenInode,
-        batch: Extents,
+        batch: Arc<Extents>,
         generation: u64,
         patience: &Patience<'_>,
     ) -> Result<()> {
@@ -167,12 +178,14 @@ impl Client {
         };
         let answers = self.store(inode.fid(), &parts, false, patience, &still_ours);
         let failure = record_stored(inode, &parts, answers);
+        drop(parts);
+        drop(batch);
         let mut buffer = inode.buffer();
         match failure {
             None => buffer.landed(),
             Some(_) if buffer.generation() != generation => buffer.landed(),
             Some(error) if is_passing(error.kind) => {
-                self.put_back(&mut buffer, batch, generation);
+                self.put_back(&mut buffer, generation);
                 return Err(error);
             }
             Some(error) => {
@@ -185,12 +198,12 @@ impl Client {
 
     /// What was in flight could not be brought away now. If everything was dropped meanwhile, and said to
     /// be lost, it is, too.
-    pub(crate) fn put_back(&self, buffer: &mut Buffer, batch: Extents, generation: u64) {
+    pub(crate) fn put_back(&self, buffer: &mut Buffer, generation: u64) {
         if buffer.generation() != generation {
             return buffer.landed();
         }
         let before = buffer.bytes();
-        buffer.put_back(batch, self.env().monotonic());
+        buffer.put_back(self.env().monotonic());
         self.behind.count(before, buffer.bytes());
     }
 

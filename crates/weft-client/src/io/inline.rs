@@ -7,6 +7,7 @@ use crate::inode::buffer::Extents;
 use crate::inode::bytes::Bytes;
 use crate::inode::{OpenFile, OpenInode};
 use crate::namespace::open::is_refusal_of_data;
+use std::sync::Arc;
 use std::time::Duration;
 use weft_model::{ErrorKind, Result, checksum};
 use weft_rpc::pb::mds::{self, Place};
@@ -64,8 +65,10 @@ impl Client {
                 let mut state = inode.state();
                 state.unreported.acknowledge(&sent);
                 state.unreported.record_reported(end);
+                // What a reply told before does not have this.
+                state.bytes = None;
             }
-            Err(_) => self.put_back(&mut buffer, batch, generation),
+            Err(_) => self.put_back(&mut buffer, generation),
         }
         drop(buffer);
         match answer {
@@ -77,10 +80,10 @@ impl Client {
         }
     }
 
-    fn take_inline(&self, inode: &OpenInode) -> Option<(Extents, Place, u64)> {
+    fn take_inline(&self, inode: &OpenInode) -> Option<(Arc<Extents>, Place, u64)> {
         self.with_buffer(inode, |buffer| {
             let fits = buffer.is_inline() && buffer.fits_inline();
-            let batch = if fits { buffer.take(usize::MAX, false) } else { Extents::new() };
+            let batch = if fits { buffer.take(usize::MAX, false) } else { Arc::default() };
             (!batch.is_empty()).then_some((batch, buffer.place, buffer.generation()))
         })
     }

@@ -4,6 +4,8 @@
 //! together. Checksums are computed once when writing and verified when reading; the data itself is
 //! never copied here.
 
+pub mod advise;
+mod ahead;
 pub mod allocate;
 pub mod append;
 pub(crate) mod behind;

@@ -1,8 +1,9 @@
 //! Reading: pieces in parallel, straight into the caller's buffer, verified before anybody sees them.
 
+use super::ahead::Served;
 use crate::client::Client;
 use crate::ctx::Ctx;
-use crate::inode::OpenFile;
+use crate::inode::{OpenFile, OpenInode};
 use crate::metrics::Op;
 use crate::spread::bounded;
 use weft_model::layout::Piece;
@@ -34,11 +35,13 @@ impl Client {
             let len = (buf.len() as u64).min(room) as usize;
             let (patience, buf) = (self.patience(ctx), &mut buf[..len]);
             let got = loop {
+                if let Some(got) = self.read_behind(file, offset, buf, &patience)? {
+                    break got;
+                }
                 if let Some(got) = self.read_inline(file, offset, buf, &patience)? {
                     break got;
                 }
-                self.write_back_range(file, offset, len as u64, &patience)?;
-                let got = self.fill(file.fid(), &layout, offset, buf, &patience)?;
+                let got = self.read_stored(file, offset, buf, &patience)?;
                 // Else the MDT has got the file's first bytes meanwhile.
                 if file.inode.buffer().place != Place::Inline {
                     break got;
@@ -48,6 +51,27 @@ impl Client {
             self.metrics.count_read(got);
             Ok(got)
         })
+    }
+
+    /// Reads what is on the OSTs, or was read ahead.
+    fn read_stored(
+        &self,
+        file: &OpenFile,
+        offset: u64,
+        buf: &mut [u8],
+        patience: &Patience<'_>,
+    ) -> Result<usize> {
+        match self.serve_ahead(file, offset, buf, patience)? {
+            Served::All(got) => Ok(got),
+            Served::Part(got) if got == buf.len() => Ok(got),
+            Served::Part(got) => {
+                let (offset, rest) = (offset + got as u64, &mut buf[got..]);
+                let start = self.env().monotonic();
+                let more = self.fill(file.fid(), &file.layout(), offset, rest, patience)?;
+                self.note_wait(&file.inode, start, more);
+                Ok(got + more)
+            }
+        }
     }
 
     fn fill(
@@ -77,6 +101,22 @@ impl Client {
             buf[at..at + piece.len as usize].fill(0);
         }
         Ok(len)
+    }
+
+    /// Fills `buf` from a file that nobody changes, below its end: what the objects do not have are holes.
+    pub(crate) fn read_covered(
+        &self,
+        inode: &OpenInode,
+        offset: u64,
+        buf: &mut [u8],
+        patience: &Patience<'_>,
+    ) -> Result<()> {
+        let pieces = bounded(inode.layout().split(inode.fid(), offset, buf.len() as u64)?);
+        for piece in self.fetch_pieces(&pieces, offset, buf, patience)? {
+            let at = (piece.file_offset - offset) as usize;
+            buf[at..at + piece.len as usize].fill(0);
+        }
+        Ok(())
     }
 
     /// Reads pieces into their places in `buf`, which starts at `offset` of the file. Returns what the

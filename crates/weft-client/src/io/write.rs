@@ -77,6 +77,7 @@ impl Client {
             return Err(FsError::new(ErrorKind::FileTooBig, "write"));
         }
         let data = &data[..room.min(data.len() as u64) as usize];
+        let _changing = file.inode.changing(offset..offset + data.len() as u64);
         if self.write_behind(file, offset, data, patience)? {
             return Ok(data.len());
         }

@@ -163,7 +163,8 @@ impl Client {
         flags: OpenFlags,
     ) -> OpenFile {
         let inode = self.inodes.attach(known, handle, flags, || self.env().now());
-        if let Some(bytes) = known.bytes(asked) {
+        // What waits in this client is newer than what the MDT tells.
+        if let Some(bytes) = known.bytes(asked).filter(|_| inode.buffer().is_clean()) {
             inode.state().bytes = Some(bytes);
         }
         if known.delegated {

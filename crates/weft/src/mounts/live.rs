@@ -94,7 +94,9 @@ impl LiveMount {
             delegations: options.caches,
             writes_behind: options.caches
                 && options.writes_behind.unwrap_or(source.registry.is_none()),
-            max_pending: max_pending(),
+            max_pending: sixteenth_of_memory(),
+            max_ahead: sixteenth_of_memory(),
+            ahead_chunk: 0,
             polls_locks: false,
         };
         let client = Client::mount(config, source.registry, source.env)?;
@@ -228,8 +230,9 @@ fn note(
     record.store()
 }
 
-/// Bytes that may wait to be written behind: a sixteenth of the memory, within bounds.
-fn max_pending() -> usize {
+/// Bytes that may wait to be written behind, and that may be read ahead: each a sixteenth of the memory,
+/// within bounds.
+fn sixteenth_of_memory() -> usize {
     /// Enough to fill a fast network's bandwidth for a while; little beside what applications use.
     const BOUNDS: (usize, usize) = (16 << 20, 512 << 20);
     let memory = rustix::system::sysinfo();
