@@ -99,7 +99,8 @@ pub(crate) struct State {
     pub(crate) size_epoch: u64,
     /// Size, as last heard of from the MDS.
     pub(crate) known_size: u64,
-    mode: u32,
+    /// The others likewise.
+    attr: Attr,
     /// Whether the next read has to be noted as an access (relatime).
     atime_due: bool,
     pub(crate) unreported: Unreported,
@@ -118,7 +119,7 @@ impl OpenInode {
             layout: Arc::new(known.layout.clone().unwrap_or_default()),
             size_epoch: known.size_epoch,
             known_size: known.attr.size,
-            mode: known.attr.mode,
+            attr: known.attr,
             atime_due: is_atime_due(&known.attr, now),
             unreported: Unreported::default(),
             bytes: None,
@@ -174,7 +175,7 @@ impl OpenInode {
         }
         state.learn_epoch(known.size_epoch);
         state.known_size = known.attr.size;
-        state.mode = known.attr.mode;
+        state.attr = known.attr;
     }
 
     /// What is unreported now, to be laid over attributes that are asked for after this.
@@ -246,19 +247,20 @@ impl OpenInode {
     /// Whether a reclaim has to tell that the file is delegated.
     pub(crate) fn is_delegated(&self) -> bool {
         let buffer = self.buffer.lock();
-        buffer.delegated || !buffer.is_clean()
+        let deferred = self.state.lock().unreported.has_deferred();
+        buffer.delegated || !buffer.is_clean() || deferred
     }
 
     /// Whether a write by somebody without privileges has to clear set-id bits.
     pub(crate) fn has_set_id(&self) -> bool {
-        let mode = self.state.lock().mode;
+        let mode = self.state.lock().attr.mode;
         let group = mode::SETGID | mode::GROUP_EXEC;
         mode & mode::SETUID != 0 || mode & group == group
     }
 
     /// The set-id bits are gone.
     pub(crate) fn clear_set_id(&self) {
-        self.state.lock().mode &= !(mode::SETUID | mode::SETGID);
+        self.state.lock().attr.mode &= !(mode::SETUID | mode::SETGID);
     }
 
     pub(crate) fn locks(&self) -> MutexGuard<'_, HeldLocks> {
@@ -320,6 +322,11 @@ impl OpenInode {
 }
 
 impl State {
+    /// Attributes as the MDT has told them.
+    pub(crate) const fn attr(&self) -> Attr {
+        self.attr
+    }
+
     /// Takes over a newer count of truncations.
     pub(crate) fn learn_epoch(&mut self, epoch: u64) {
         self.size_epoch = self.size_epoch.max(epoch);

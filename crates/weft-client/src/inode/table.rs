@@ -65,7 +65,10 @@ impl InodeTable {
 
     /// The inodes with unreported writes.
     pub(crate) fn dirty(&self) -> Vec<Arc<OpenInode>> {
-        self.select(|inode| inode.state().unreported.is_dirty())
+        self.select(|inode| {
+            let state = inode.state();
+            state.unreported.is_dirty() || state.unreported.has_deferred()
+        })
     }
 
     /// Some of the inodes.

@@ -3,6 +3,7 @@
 //! It stays here until the MDS has acknowledged a report of it, so that attributes never go back. The
 //! end stays longer: between two truncations a file only grows, so it remains true.
 
+use crate::namespace::deferred::Deferred;
 use weft_model::layout::Piece;
 use weft_model::{Attr, Timespec};
 use weft_rpc::pb::mds;
@@ -23,6 +24,8 @@ pub(crate) struct Unreported {
     /// so that the MDS asks the OSTs if there was a truncation somewhere between these writes.
     size_epoch: u64,
     touched: Touched,
+    /// Attributes set after all writes.
+    deferred: Option<Deferred>,
     /// Grows with `touched`: what was written since a report was sent must be reported again.
     version: u64,
 }
@@ -60,6 +63,7 @@ impl Unreported {
     /// Notes that the file was changed up to `end` (0: no new end).
     pub(crate) fn record_change(&mut self, end: u64, now: Timespec, size_epoch: u64) {
         self.rest_on(size_epoch);
+        self.deferred.iter_mut().for_each(Deferred::forget_mtime);
         self.mtime = self.mtime.max(Some(now));
         self.record_stored(end);
     }
@@ -67,6 +71,7 @@ impl Unreported {
     /// Notes a write that is not on the OSTs yet.
     pub(crate) fn record_pending(&mut self, end: u64, now: Timespec, size_epoch: u64) {
         self.rest_on(size_epoch);
+        self.deferred.iter_mut().for_each(Deferred::forget_mtime);
         self.mtime = self.mtime.max(Some(now));
         self.pending_end = self.pending_end.max(end);
     }
@@ -100,6 +105,16 @@ impl Unreported {
         }
     }
 
+    /// Notes attributes that were set.
+    pub(crate) fn defer(&mut self, deferred: Deferred) {
+        self.deferred.get_or_insert_default().add(deferred);
+    }
+
+    /// Whether there are attributes that were set.
+    pub(crate) const fn has_deferred(&self) -> bool {
+        self.deferred.is_some()
+    }
+
     /// Notes a read.
     pub(crate) const fn record_read(&mut self, now: Timespec) {
         self.atime = Some(now);
@@ -117,6 +132,9 @@ impl Unreported {
     pub(crate) fn acknowledge(&mut self, sent: &Unreported) {
         self.mtime = self.mtime.filter(|&mtime| Some(mtime) != sent.mtime);
         self.atime = self.atime.filter(|&atime| Some(atime) != sent.atime);
+        if self.deferred == sent.deferred {
+            self.deferred = None;
+        }
         self.grown &= self.end != sent.end || self.size_epoch != sent.size_epoch;
         if self.version == sent.version {
             self.touched = Touched::None;
@@ -150,7 +168,7 @@ impl Unreported {
 
     /// As the MDS wants it, or nothing if there is nothing to tell.
     pub(crate) fn to_wire(&self, blocks: Option<u64>) -> Option<mds::Written> {
-        if !self.is_dirty() && self.atime.is_none() {
+        if !self.is_dirty() && self.atime.is_none() && self.deferred.is_none() {
             return None;
         }
         Some(mds::Written {
@@ -160,6 +178,7 @@ impl Unreported {
             blocks,
             kill_suidgid: false,
             atime: self.atime.map(Into::into),
+            set: self.deferred.as_ref().map(Deferred::to_wire),
             ..mds::Written::default()
         })
     }
@@ -167,6 +186,16 @@ impl Unreported {
     /// Lays what is unreported over attributes that came with `size_epoch`.
     pub(crate) fn overlay(&self, attr: &mut Attr, size_epoch: u64) {
         attr.size = attr.size.max(self.end_at(size_epoch));
+        self.overlay_times(attr);
+    }
+
+    /// The same over attributes that nobody else can have changed.
+    pub(crate) fn overlay_own(&self, attr: &mut Attr) {
+        attr.size = attr.size.max(self.end());
+        self.overlay_times(attr);
+    }
+
+    fn overlay_times(&self, attr: &mut Attr) {
         if let Some(mtime) = self.mtime {
             attr.mtime = attr.mtime.max(mtime);
             attr.ctime = attr.ctime.max(mtime);
@@ -178,6 +207,9 @@ impl Unreported {
             attr.blocks = attr.blocks.max(blocks);
         }
         attr.blocks += self.waiting.div_ceil(512) as u64;
+        if let Some(deferred) = &self.deferred {
+            deferred.overlay(attr);
+        }
     }
 }
 

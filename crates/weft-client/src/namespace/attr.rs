@@ -92,6 +92,13 @@ impl Client {
         let patience = self.patience(ctx);
         let asked = self.asking();
         let inode = self.inodes.get(fid);
+        if let Some(inode) = &inode
+            && let Some(found) = self.defer_attr(ctx, inode, set, &patience)?
+        {
+            return Ok(found);
+        }
+        // The right to cut rests on the mode.
+        self.tell_deferred(fid, &patience)?;
         // A write of ours must be wholly before or after a truncation.
         let _alone = match (&inode, set.size) {
             (Some(inode), Some(_)) => {
@@ -134,6 +141,7 @@ impl Client {
     /// `Access`, `Stale`, and those of the MDT.
     pub fn access(&self, ctx: &Ctx<'_>, fid: Fid, mask: u32) -> Result<()> {
         self.timed(Op::Access, || {
+            self.tell_deferred(fid, &self.patience(ctx))?;
             self.ask_as(ctx, fid, |cred| mds::Access { cred, fid: fid.0, mask }).map(|_| ())
         })
     }

@@ -1,6 +1,7 @@
 //! Names and attributes: one module per operation or group of like operations.
 
 pub mod attr;
+pub(crate) mod deferred;
 pub mod dir;
 pub mod entry;
 pub mod layout;

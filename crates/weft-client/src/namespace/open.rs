@@ -126,6 +126,7 @@ impl Client {
     /// As [`Client::open`].
     pub fn open_found(&self, ctx: &Ctx<'_>, fid: Fid, flags: OpenFlags) -> Result<Created> {
         self.timed(Op::Open, || {
+            self.tell_deferred(fid, &self.patience(ctx))?;
             let handle = self.new_handle();
             let asked = self.asking();
             let request = |cred| mds::Open { cred, fid: fid.0, flags: flags.to_wire(), handle };

@@ -13,6 +13,9 @@ impl Client {
     /// `NoData`, `Access`, `NotSupported`, and those of the MDT.
     pub fn getxattr(&self, ctx: &Ctx<'_>, fid: Fid, name: &[u8]) -> Result<Vec<u8>> {
         self.timed(Op::Xattr, || {
+            if name.starts_with(b"system.") {
+                self.tell_deferred(fid, &self.patience(ctx))?;
+            }
             let request = |cred| mds::GetXattr { cred, fid: fid.0, name: name.to_vec() };
             Ok(self.ask_as(ctx, fid, request)?.value)
         })
@@ -33,6 +36,7 @@ impl Client {
         kill_sgid: bool,
     ) -> Result<()> {
         self.timed(Op::Xattr, || {
+            self.tell_deferred(fid, &self.patience(ctx))?;
             let request = |cred| mds::SetXattr {
                 cred,
                 fid: fid.0,
@@ -61,6 +65,7 @@ impl Client {
     /// `NoData`, `Perm`, and those of the MDT.
     pub fn removexattr(&self, ctx: &Ctx<'_>, fid: Fid, name: &[u8]) -> Result<()> {
         self.timed(Op::Xattr, || {
+            self.tell_deferred(fid, &self.patience(ctx))?;
             let request = |cred| mds::RemoveXattr { cred, fid: fid.0, name: name.to_vec() };
             self.ask_as(ctx, fid, request).map(|_| ())
         })

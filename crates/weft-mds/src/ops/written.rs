@@ -1,11 +1,13 @@
 //! `UpdateWritten`, and how what a client wrote becomes size and times of the inode.
 
+use crate::ops::setattr;
 use crate::record::Inode;
 use crate::txn::Txn;
 use crate::{Mds, inline};
 use weft_model::{ErrorKind, Fid, FsError, Result, Timespec, cred};
 use weft_rpc::CallInfo;
-use weft_rpc::pb::{self, Empty, mds::UpdateWritten, mds::Written};
+use weft_rpc::pb::mds::{Attributes, SetAttr, UpdateWritten, Written};
+use weft_rpc::pb::{self, Empty};
 
 /// Plans it. For an inode that is gone there is nothing to report.
 ///
@@ -83,12 +85,35 @@ pub fn apply(
         dirty |= reduced != inode.mode & 0o7777;
         inode.mode = inode.mode & !0o7777 | reduced;
     }
-    Ok(dirty | apply_atime(inode, written.atime, txn.now))
+    dirty |= apply_atime(inode, written.atime, txn.now);
+    if let Some(set) = &written.set {
+        dirty = true;
+        set_deferred(txn, fid, inode, set);
+    }
+    Ok(dirty)
+}
+
+/// What was set has been answered: where it may not be after all, it is left out, and the rest is kept.
+fn set_deferred(txn: &mut Txn<'_>, fid: Fid, inode: &mut Inode, set: &Attributes) {
+    let request = SetAttr {
+        cred: set.cred.clone(),
+        fid: fid.0,
+        mode: set.mode,
+        atime: set.atime,
+        mtime: set.mtime,
+        ctime: set.ctime.map(|told| inode.ctime().max(told.into()).into()),
+        ..SetAttr::default()
+    };
+    let mut changed = inode.clone();
+    match setattr::apply(txn, fid, &mut changed, &request) {
+        Ok(()) => *inode = changed,
+        Err(error) => tracing::warn!(%fid, %error, "attributes not set after they were answered"),
+    }
 }
 
 /// Whether a report tells of something that must not be lost.
 pub fn is_news(written: &Written) -> bool {
-    written.mtime.is_some() || written.end > 0 || !written.data.is_empty()
+    written.mtime.is_some() || written.end > 0 || !written.data.is_empty() || written.set.is_some()
 }
 
 /// Whether a report tells of nothing but reads.
@@ -99,6 +124,7 @@ pub fn is_access_only(written: &Option<Written>) -> bool {
             && w.blocks.is_none()
             && !w.kill_suidgid
             && w.data.is_empty()
+            && w.set.is_none()
     })
 }
 

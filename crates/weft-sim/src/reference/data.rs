@@ -3,7 +3,7 @@
 use super::{Hand, Node, Open, Tree, ctx};
 use std::ops::Range;
 use weft_client::AllocateMode;
-use weft_model::{ErrorKind, Result, SetAttr};
+use weft_model::{ErrorKind, Result, SetAttr, SetTime, Timespec};
 
 /// Largest offset used, so that a few writes overlap.
 const MAX_SIZE: usize = 60_000;
@@ -117,6 +117,21 @@ impl Tree {
         let real = hand.client.setattr(&ctx(), self.fids[node], &set, by_handle);
         assert_eq!(hand.must("truncate", real).size, size as u64, "size after truncation");
         self.change(node, |data| data.resize(size, 0));
+    }
+
+    /// Mode and time of a file that is open: they may be told to the MDT later.
+    pub(super) fn chmod(&mut self, hand: &Hand) {
+        let Some((open, mode, secs)) = self.pick(hand) else { return };
+        let Open { ref file, node, .. } = self.opens[open];
+        let (mode, mtime) = (mode as u32 & 0o777, Timespec { secs: secs as i64, nanos: 1 });
+        let set = SetAttr { mode: Some(mode), mtime: Some(SetTime::At(mtime)), ..SetAttr::default() };
+        let real = hand.client.setattr(&ctx(), self.fids[node], &set, Some(file));
+        let told = hand.must("chmod", real);
+        let seen = hand.must("getattr", hand.client.getattr(&ctx(), file.fid()));
+        for attr in [told.attr, seen.attr] {
+            assert_eq!((attr.mode, attr.mtime), (mode, mtime), "of {} after they were set", attr.fid);
+        }
+        self.modes.insert(node, mode);
     }
 
     pub(super) fn allocate(&mut self, hand: &Hand) {

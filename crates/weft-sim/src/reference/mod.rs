@@ -16,7 +16,7 @@ use weft_client::{Client, Ctx, OpenFile};
 use weft_model::{ErrorKind, Fid, Result};
 
 /// Numbers of the step that change nothing.
-const LOOKS: std::ops::Range<usize> = 97..120;
+const LOOKS: std::ops::Range<usize> = 99..122;
 
 /// A client at work.
 #[derive(Clone)]
@@ -73,6 +73,8 @@ pub struct Tree {
     opens: Vec<Open>,
     readers: Vec<stream::Reader>,
     byte: u8,
+    /// Modes that were set, by node.
+    modes: BTreeMap<usize, u32>,
     /// What the power may take.
     pub history: Vec<Moment>,
     /// When the last fsync that has returned was asked for, in events.
@@ -146,6 +148,7 @@ impl Tree {
             opens: Vec::new(),
             readers: Vec::new(),
             byte: 0,
+            modes: BTreeMap::new(),
             history: vec![Moment { span: (0, 0), names: Names::new() }],
             synced: 0,
         };
@@ -177,6 +180,7 @@ impl Tree {
             90..92 => self.allocate(hand),
             92..94 => self.readdir(hand),
             94..97 => self.sync(hand),
+            97..99 => self.chmod(hand),
             // Several, so that there is something to keep.
             _ => (0..6).for_each(|_| self.lookup(hand)),
         }
@@ -192,6 +196,9 @@ impl Tree {
 
     /// Forgets what a client had open that is no more.
     pub fn forget_dead(&mut self, is_alive: impl Fn(u64) -> bool) {
+        for open in self.opens.iter().filter(|open| !is_alive(open.client)) {
+            self.modes.remove(&open.node);
+        }
         self.opens.retain(|open| is_alive(open.client));
         self.readers.retain(|reader| is_alive(reader.client));
     }

@@ -219,6 +219,9 @@ impl Tree {
         match &self.nodes[node] {
             Node::File { data, nlink, .. } => {
                 assert_eq!((attr.size, attr.nlink), (data.len() as u64, *nlink), "size, links");
+                if let Some(&mode) = self.modes.get(&node) {
+                    assert_eq!(attr.mode, mode, "mode of {}", attr.fid);
+                }
             }
             Node::Dir { .. } => assert_eq!(attr.kind, FileType::Directory),
             Node::Symlink(target) => {
