@@ -79,6 +79,7 @@ impl Ahead {
     fn uncover(&mut self) {
         self.cover = None;
         self.chunks.clear();
+        self.streams.restart();
     }
 
     /// Counts the beginnings and ends of changes by this client.

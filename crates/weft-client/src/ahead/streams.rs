@@ -87,6 +87,13 @@ impl Streams {
         }
     }
 
+    /// Nothing of what was asked for is there any more.
+    pub(crate) fn restart(&mut self) {
+        for stream in &mut self.streams {
+            stream.front = if stream.stride.is_some() { 0 } else { stream.last.end };
+        }
+    }
+
     /// A stream that this read is the fourth of, at equal distances.
     fn strided(&self, read: &Range<u64>) -> Option<Stream> {
         let same = |range: &&Range<u64>| range.end - range.start == read.end - read.start;
