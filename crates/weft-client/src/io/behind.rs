@@ -35,7 +35,9 @@ impl Client {
         if !self.config.delegations {
             return Ok(false);
         }
-        let straight = file.flags.is_sync() || !self.has_room(file, offset, data.len() as u64)?;
+        let straight = file.flags.is_sync()
+            || self.behind.is_through()
+            || !self.has_room(file, offset, data.len() as u64)?;
         if straight || !inode.buffer().delegated {
             self.write_back(inode, false, patience)?;
             return Ok(false);
@@ -56,6 +58,9 @@ impl Client {
     fn keep(&self, inode: &OpenInode, offset: u64, data: &[u8]) -> usize {
         let mut buffer = inode.buffer();
         let before = buffer.bytes();
+        if buffer.is_clean() {
+            self.tell_journal(|journal| journal.waits(inode.fid(), true));
+        }
         buffer.put(offset, data, self.env().monotonic());
         self.behind.count(before, buffer.bytes());
         // Within the lock: nobody may bring it to the OSTs and find nothing to report.
@@ -139,7 +144,12 @@ impl Client {
         let failure = record_stored(inode, &parts, answers);
         let mut buffer = inode.buffer();
         match failure {
-            None => buffer.landed(),
+            None => {
+                buffer.landed();
+                if buffer.is_clean() {
+                    self.tell_journal(|journal| journal.waits(inode.fid(), false));
+                }
+            }
             Some(_) if buffer.generation() != generation => buffer.landed(),
             Some(error) if is_passing(error.kind) => {
                 let before = buffer.bytes();

@@ -166,7 +166,14 @@ impl Client {
         if known.delegated {
             inode.delegate(|| self.grants.is_recalled(known.attr.fid, asked));
         }
+        self.tell_journal(|journal| journal.opened(handle, known.attr.fid, flags));
         OpenFile { handle, flags, inode }
+    }
+
+    /// A handle is closed, or its file is gone.
+    pub(crate) fn forget_handle(&self, inode: &OpenInode, handle: u64) {
+        self.inodes.detach(inode, handle);
+        self.tell_journal(|journal| journal.closed(handle));
     }
 
     /// Closes a handle and reports what was written through any handle of the file. Locks of
@@ -209,7 +216,9 @@ impl Client {
             |(), answer| {
                 self.inodes.detach(inode, handle);
                 if let Some(owner) = flock_owner {
-                    inode.locks().remove_owner(owner, true);
+                    let mut held = inode.locks();
+                    held.remove_owner(owner, true);
+                    self.tell_journal(|journal| journal.locked(inode.fid(), held.ranges()));
                 }
                 if answer.is_ok() {
                     inode.state().unreported.acknowledge(&sent);
@@ -218,7 +227,7 @@ impl Client {
             },
         );
         // Also where the session could not be had: nobody can use the handle any more.
-        self.inodes.detach(inode, handle);
+        self.forget_handle(inode, handle);
         outcome
     }
 

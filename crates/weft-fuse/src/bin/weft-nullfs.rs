@@ -54,7 +54,7 @@ fn main() -> std::io::Result<()> {
         terms.features |= Features::WRITEBACK_CACHE;
     }
     let threads =
-        Threads { spare: args.threads, max: args.max_threads, clone_channel: args.clone_channel };
+        Threads { spare: args.threads, max: args.max_threads, clone_channel: args.clone_channel, resident: false };
     let fs = NullFs::new(NullOptions {
         ttl: Duration::from_millis(args.ttl_ms),
         negative_ttl: Duration::from_millis(args.negative_ttl_ms),
