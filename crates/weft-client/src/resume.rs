@@ -91,7 +91,8 @@ impl Client {
 
     /// Learns what the MDT tells of a file that is open; forgets one that is gone.
     fn open_once_more(&self, inode: &OpenInode, patience: &Patience<'_>) -> Result<()> {
-        let handles: Vec<_> = inode.handles().iter().map(|(&handle, &flags)| (handle, flags)).collect();
+        let handles: Vec<_> =
+            inode.handles().iter().map(|(&handle, &flags)| (handle, flags)).collect();
         let writes = |flags: OpenFlags| flags.has(OpenFlags::WRITE);
         let best = handles.iter().find(|(_, flags)| writes(*flags)).or(handles.first());
         let Some(&(handle, flags)) = best else { return Ok(()) };

@@ -62,7 +62,12 @@ enum Number<'a> {
     /// Free again when the request has its answer.
     Own(Slot<'a>),
     /// Free again when the operation has been answered, or the request has led to nothing.
-    Kept { xid: Xid, choice: Choice, choices: &'a dyn Choices, ended: Cell<bool> },
+    Kept {
+        xid: Xid,
+        choice: Choice,
+        choices: &'a dyn Choices,
+        ended: Cell<bool>,
+    },
 }
 
 impl Numbered<'_> {

@@ -157,13 +157,16 @@ impl Places {
             if current.unique == 0 {
                 return false;
             }
-            let Some(place) = current.place.or_else(|| self.free.lock().pop()) else { return false };
+            let Some(place) = current.place.or_else(|| self.free.lock().pop()) else {
+                return false;
+            };
             let words = self.words(memory, place);
             if current.place.replace(place).is_none() {
                 words[0].store(current.unique, Release);
             }
             // In the order in which they are made: behind those that are noted already.
-            let free = (0..PAIRS).rev().take_while(|at| words[1 + 2 * at].load(Relaxed) == 0).last();
+            let free =
+                (0..PAIRS).rev().take_while(|at| words[1 + 2 * at].load(Relaxed) == 0).last();
             let Some(at) = free else { return false };
             words[2 + 2 * at].store(value, Release);
             words[1 + 2 * at].store(choice.0, Release);

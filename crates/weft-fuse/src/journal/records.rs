@@ -114,7 +114,13 @@ impl Records {
     }
 
     /// False: there is no room.
-    pub(super) fn opened(&mut self, memory: &Memory, handle: u64, fid: Fid, flags: OpenFlags) -> bool {
+    pub(super) fn opened(
+        &mut self,
+        memory: &Memory,
+        handle: u64,
+        fid: Fid,
+        flags: OpenFlags,
+    ) -> bool {
         if self.opens.contains_key(&handle) {
             return true;
         }

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 pub struct Record {
     /// Where it is.
     pub mountpoint: PathBuf,
-    /// The process that serves it.
+    /// The process that serves it, or that holds it.
     pub process: ProcessId,
     /// Addresses of the cluster's managers.
     pub managers: Vec<String>,
@@ -76,6 +76,17 @@ pub fn run_dir() -> PathBuf {
         Some(dir) if !rustix::process::geteuid().is_root() => Path::new(&dir).join("weft"),
         _ => "/run/weft".into(),
     }
+}
+
+/// Removes this process's record of a mount, which the one that served it may have left.
+pub fn forget(dir: &Path) {
+    let path = directory().join(file_name(dir));
+    drop(Kept { path, process: ProcessId::own() });
+}
+
+/// Where the holder of a mount listens.
+pub fn holder_socket(dir: &Path) -> PathBuf {
+    run_dir().join("holders").join(file_name(dir)).with_extension("sock")
 }
 
 fn directory() -> PathBuf {
