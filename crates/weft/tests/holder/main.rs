@@ -84,9 +84,7 @@ fn open_files_and_locks_outlive_the_mds_and_the_mount() {
     file.write_all(b"one").unwrap();
     unlinked.write_all_at(b"still here", 0).unwrap();
     file.lock().unwrap();
-    cluster.kill_role("mds0");
-    kill(cluster.server());
-    cluster.ok(&["dev", "up"]);
+    cluster.kill_both_and_start("mds0");
     file.write_all(b", two").unwrap();
     assert_eq!(fs::read(mnt.join("file")).unwrap(), b"one, two");
     assert_eq!(load::read_all(&unlinked), b"still here");
