@@ -78,6 +78,8 @@ struct ChannelState {
     /// Of the process that connected.
     incarnation: u64,
     stream: Stream,
+    /// Connections whose requests have to end before any is taken over this one.
+    former: Mutex<Vec<Arc<ChannelState>>>,
     /// Held while a request is carried out.
     busy: Mutex<()>,
     replaced: AtomicBool,
@@ -303,6 +305,7 @@ fn take_over(
         generation: hello.generation,
         incarnation: hello.incarnation,
         stream: handle.map_err(|error| FsError::from_io("handshake", &error))?,
+        former: Mutex::default(),
         busy: Mutex::new(()),
         replaced: AtomicBool::new(false),
     });
@@ -312,11 +315,21 @@ fn take_over(
             return Err(FsError::new(ErrorKind::Protocol, "handshake")
                 .because("a newer connection of this channel is open"));
         }
-        let mut former: Vec<_> = channels.insert(key, state.clone()).into_iter().collect();
-        let of_earlier = channels.iter().filter(|((owner, _), other)| {
-            *owner == client && other.incarnation < hello.incarnation
-        });
-        former.extend(of_earlier.map(|(_, other)| other.clone()));
+        let of_client = channels.iter().filter(|((owner, _), _)| *owner == client);
+        let others: Vec<_> = of_client.map(|(_, other)| other.clone()).collect();
+        if others.iter().any(|other| other.incarnation > hello.incarnation) {
+            return Err(FsError::new(ErrorKind::Protocol, "handshake")
+                .because("another process carries on this client's work"));
+        }
+        let replaced = channels.insert(key, state.clone());
+        let is_over = |other: &&Arc<ChannelState>| {
+            other.incarnation < hello.incarnation
+                || replaced.as_ref().is_some_and(|replaced| Arc::ptr_eq(replaced, other))
+        };
+        let mut former: Vec<_> = others.iter().filter(is_over).cloned().collect();
+        // Somebody else may still wait for the end of these.
+        others.iter().for_each(|other| former.extend(other.former.lock().iter().cloned()));
+        *state.former.lock() = former.clone();
         former
     };
     for former in &former {
@@ -329,6 +342,7 @@ fn take_over(
                 .because("a request of the former connection is still being carried out"));
         }
     }
+    state.former.lock().clear();
     Ok(Some((key, state)))
 }
 

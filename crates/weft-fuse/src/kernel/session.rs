@@ -100,13 +100,15 @@ impl Session {
         if terms.features.contains(Features::OVER_IO_URING) {
             return Err(Errno::EOPNOTSUPP.into());
         }
+        // Before anybody reads: what is being served already would be sent again, too.
+        match Notifier::new(device.clone()).resend() {
+            // It was unmounted meanwhile, which the workers will find, too.
+            Err(error) if error.raw_os_error() == Some(libc::ENOTCONN) => {}
+            other => other?,
+        }
         let mut session = Session::start(fs, device, terms, threads.at_least_one(), None)?;
         session.mount = Some(mount);
-        match session.notifier().resend() {
-            // It was unmounted meanwhile, which the workers have found, too.
-            Err(error) if error.raw_os_error() == Some(libc::ENOTCONN) => Ok(session),
-            other => other.map(|()| session),
-        }
+        Ok(session)
     }
 
     fn start(

@@ -10,7 +10,7 @@ use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
 /// Names in the directory that is listed over and over.
-const LISTED: usize = 3000;
+const LISTED: usize = 1500;
 
 /// How the programs are told to end, and what they measured.
 pub struct Work<'a> {
@@ -146,8 +146,6 @@ impl Work<'_> {
     /// Lists a directory that does not change: every name once.
     pub fn lists(&self, dir: &Path) -> Done {
         let mut done = Done::default();
-        fs::create_dir(dir).unwrap();
-        (0..LISTED).for_each(|n| drop(File::create_new(dir.join(n.to_string())).unwrap()));
         while self.goes_on() {
             let mut seen = BTreeSet::new();
             let mut entries = done.timed("opendir", || fs::read_dir(dir));
@@ -193,6 +191,8 @@ impl Work<'_> {
         let work = Work { stop: &stop };
         let work = &work;
         let at = |name: &str| -> PathBuf { dir.join(name) };
+        fs::create_dir(at("lists")).unwrap();
+        (0..LISTED).for_each(|n| drop(File::create_new(at("lists").join(n.to_string())).unwrap()));
         std::thread::scope(|scope| {
             let handles = vec![
                 ("names", scope.spawn(move || work.names(&at("names")))),
