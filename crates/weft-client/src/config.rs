@@ -33,9 +33,10 @@ pub struct ClientConfig {
     ///
     /// [`Client::start_caching`]: crate::Client::start_caching
     pub caches: bool,
-    /// The client takes write delegations, and writes behind what it writes to delegated files. Only with
-    /// `caches`.
+    /// The client takes write delegations: small files go to the MDT then. Only with `caches`.
     pub delegations: bool,
+    /// It writes behind what it writes to delegated files. Only with `delegations`.
+    pub writes_behind: bool,
     /// Bytes that may wait to be written behind in all files. The OSTs must have room for some times
     /// as much, or nothing is written behind.
     pub max_pending: usize,

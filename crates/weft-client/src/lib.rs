@@ -37,6 +37,7 @@ mod room;
 pub mod session;
 mod spread;
 mod unanswered;
+mod wait;
 
 pub use client::Client;
 pub use config::{ClientConfig, Policy};

@@ -103,6 +103,7 @@ impl Client {
         let keep = |(), reply: Result<mds::Entry>| {
             let known = Known::try_from(reply?)?;
             inode.learn(&known);
+            inode.learn_place(&known);
             if known.delegated {
                 inode.delegate(|| self.grants.is_recalled(inode.fid(), &asked));
             }
@@ -112,12 +113,14 @@ impl Client {
             Ok(known) => known,
             Err(error) if matches!(error.kind, ErrorKind::Stale | ErrorKind::NotFound) => {
                 tracing::warn!(fid = %inode.fid(), %error, "an open file is gone");
-                handles.iter().for_each(|&(handle, _)| self.forget_handle(inode, handle));
+                handles.iter().for_each(|&(handle, _)| self.forget_handle(inode, handle, None));
                 return Ok(());
             }
             Err(error) => return Err(error),
         };
-        if writes(flags) { self.find_unreported(inode, &known, patience) } else { Ok(()) }
+        // Of what is on the MDT there is nothing that it does not know.
+        let in_objects = known.place == mds::Place::Objects;
+        if writes(flags) && in_objects { self.find_unreported(inode, &known, patience) } else { Ok(()) }
     }
 
     /// What the earlier process wrote and did not report is on the OSTs.

@@ -15,7 +15,7 @@
 //! - Every inode of a file that somebody may have written beyond the known size carries that
 //!   somebody's mark, durably, until the size is known.
 //!
-//! **Absent by design.** File data; paths of more than one component; anything about other MDTs.
+//! **Absent by design.** Data of files that are not small ([`inline`]); paths of more than one component; anything about other MDTs.
 //!
 //! **Start here.** `ops/create.rs`, then [`commit`], then [`truncate`] for the one operation with
 //! several steps. Keys and values of the store: [`keys`], [`record`].
@@ -27,6 +27,7 @@ pub mod commit;
 pub mod committed;
 pub mod expiry;
 pub mod grants;
+pub mod inline;
 pub mod keys;
 pub mod lock_waits;
 pub mod locks;
@@ -254,7 +255,7 @@ impl Mds {
             let grant_ms = grants.grant(fid, client);
             let Some(inode) = self.committer.committed.inode(fid)? else { return Ok(None) };
             let entry = namespace::entry(fid, &inode, client);
-            if !entry.written_elsewhere {
+            if !inode.written_by_others(client.0) {
                 return Ok(Some((inode, pb::mds::Entry { grant_ms, ..entry })));
             }
             // What others write changes on the OSTs, without any request here.

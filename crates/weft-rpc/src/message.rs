@@ -146,6 +146,8 @@ messages! {
     0x0233 Mdt Fsync: mds::Fsync => pb::Empty;
     0x0234 Mdt SyncTarget: mds::SyncTarget => pb::Empty;
     0x0235 Mdt Append: mds::Append => mds::AppendReply;
+    0x0236 Mdt ReadInline: mds::ReadInline => mds::ReadInlineReply;
+    0x0237 Mdt MoveOut: mds::MoveOut => pb::Empty;
     0x0240 Mdt Readdir: mds::Readdir => mds::ReaddirReply;
     0x0250 Mdt GetXattr: mds::GetXattr => mds::GetXattrReply;
     0x0251 Mdt SetXattr: mds::SetXattr => pb::Empty;
@@ -178,6 +180,13 @@ messages! {
 }
 
 impl Request {
+    /// Whether it sets what it says and no more, so that sending it anew, with what is to be said by then,
+    /// is as good as its first answer. These also report what was written, of which there may be more by then.
+    pub const fn is_repeatable(&self) -> bool {
+        use Request::*;
+        matches!(self, SetAttr(_) | Close(_) | UpdateWritten(_) | Fsync(_))
+    }
+
     /// Whether the request changes a metadata target, so that resending it needs a slot of the reply
     /// cache. Requests to OSTs carry absolute offsets and need none.
     pub const fn is_modifying(&self) -> bool {

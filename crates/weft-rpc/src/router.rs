@@ -207,7 +207,8 @@ impl Router {
         if !request.is_modifying() || self.local(target).is_some() {
             return Numbered(Number::None);
         }
-        let Some(choices) = self.choices.get() else {
+        let choices = self.choices.get().filter(|_| !request.is_repeatable());
+        let Some(choices) = choices else {
             return Numbered(Number::Own(self.slots.take()));
         };
         let choice = Choice::number(request.number(), target);

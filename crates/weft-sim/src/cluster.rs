@@ -93,7 +93,8 @@ impl Cluster {
         let config = ClientConfig {
             host,
             caches: self.world.plan.caches,
-            delegations: self.world.plan.writes_behind,
+            delegations: self.world.plan.delegations,
+            writes_behind: self.world.plan.writes_behind,
             max_pending: MAX_PENDING,
             polls_locks: true,
             ..Default::default()

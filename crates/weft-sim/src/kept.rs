@@ -92,7 +92,7 @@ impl Kept {
             // Asked again after the next pause.
             let _ = client.carry_out_recalls(TargetId::mdt(0), &mut last, kept);
         });
-        if world.plan.writes_behind {
+        if world.plan.delegations {
             self.repeat(world, process, client, "behind", |_, client| {
                 client.write_some_behind(Duration::ZERO);
             });

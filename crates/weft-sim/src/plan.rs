@@ -27,7 +27,9 @@ pub struct Plan {
     pub client_dies_every_ms: u64,
     /// Clients keep what they are granted.
     pub caches: bool,
-    /// Clients write behind what they write to files that nobody else has open.
+    /// Files that nobody else has open are delegated to clients; small ones go to the MDT then.
+    pub delegations: bool,
+    /// Clients write behind what they write to such files.
     pub writes_behind: bool,
     /// Bytes on each object server's disk.
     pub capacity: Option<u64>,
@@ -72,10 +74,12 @@ impl Plan {
             power: pick(&[0, 0, 1]) == 1,
             caches: pick(&[0, 1, 1]) == 1,
             sabotage: None,
+            delegations: false,
             writes_behind: false,
         };
         // A full disk is told of at the next fsync, when the reference has long taken the write for done.
         plan.writes_behind = plan.caches && plan.capacity.is_none() && pick(&[0, 1, 1]) == 1;
+        plan.delegations = plan.writes_behind || plan.caches && pick(&[0, 1, 1]) == 1;
         plan
     }
 }

@@ -8,6 +8,8 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::time::Duration;
 use weft_model::FsError;
+use weft_model::layout::INLINE_MAX;
+use weft_rpc::pb::mds::Place;
 
 /// Largest extent, bytes; windows begin at multiples of it.
 pub(crate) const WINDOW: u64 = 1 << 20;
@@ -20,6 +22,11 @@ pub(crate) type Extents = BTreeMap<u64, Vec<u8>>;
 pub(crate) struct Buffer {
     /// The file is delegated to this client.
     pub(crate) delegated: bool,
+    /// Where the file's bytes are, apart from those here. It becomes Objects at some time, and stays so
+    /// while the file is open here.
+    pub(crate) place: Place,
+    /// Some of it may have been synced.
+    pub(crate) synced: bool,
     /// Why data could not be stored, until somebody is told.
     pub(crate) failure: Option<FsError>,
     extents: Extents,
@@ -35,6 +42,16 @@ pub(crate) struct Buffer {
 }
 
 impl Buffer {
+    /// Nothing waits yet.
+    pub(crate) fn of(place: Place) -> Buffer {
+        Buffer { place, synced: place != Place::Empty, ..Buffer::default() }
+    }
+
+    /// Whether the MDT takes what is written, as far as is known.
+    pub(crate) fn is_inline(&self) -> bool {
+        self.place != Place::Objects
+    }
+
     /// Bytes that wait.
     pub(crate) const fn bytes(&self) -> usize {
         self.bytes
@@ -43,6 +60,12 @@ impl Buffer {
     /// Whether everything is on the OSTs.
     pub(crate) fn is_clean(&self) -> bool {
         self.extents.is_empty() && self.in_flight.is_empty()
+    }
+
+    /// Whether the MDT would take everything that waits.
+    pub(crate) fn fits_inline(&self) -> bool {
+        let last = self.extents.last_key_value();
+        last.is_none_or(|(&start, data)| start + data.len() as u64 <= INLINE_MAX)
     }
 
     /// Counts how often everything was dropped.

@@ -1,10 +1,12 @@
 //! Open files: what this client knows of an inode that it has open, shared by all its handles.
 
 pub(crate) mod buffer;
+pub(crate) mod bytes;
 pub mod table;
 pub(crate) mod written;
 
 use self::buffer::Buffer;
+use self::bytes::Bytes;
 use crate::flags::OpenFlags;
 use crate::lock::held::HeldLocks;
 use crate::namespace::entry::Known;
@@ -98,6 +100,8 @@ pub(crate) struct State {
     /// Whether the next read has to be noted as an access (relatime).
     atime_due: bool,
     pub(crate) unreported: Unreported,
+    /// What the MDT has told of a small file's bytes.
+    pub(crate) bytes: Option<Bytes>,
     /// End of the place that an append under way was given, and the count of truncations then.
     pub(crate) appending: Option<(u64, u64)>,
 }
@@ -114,6 +118,7 @@ impl OpenInode {
             mode: known.attr.mode,
             atime_due: is_atime_due(&known.attr, now),
             unreported: Unreported::default(),
+            bytes: None,
             appending: None,
         };
         OpenInode {
@@ -121,7 +126,7 @@ impl OpenInode {
             state: Mutex::new(state),
             io: RwLock::new(()),
             append: Mutex::new(()),
-            buffer: Mutex::default(),
+            buffer: Mutex::new(Buffer::of(known.place)),
             writing_back: Mutex::new(()),
             queued: AtomicBool::new(false),
             handles: Mutex::default(),
@@ -192,6 +197,29 @@ impl OpenInode {
         // Within the lock: a recall is noted before it takes it.
         let mut buffer = self.buffer.lock();
         buffer.delegated |= !is_recalled();
+    }
+
+    /// Whether nothing of the file is in objects: only this client can put it there.
+    pub(crate) fn is_wholly_on_mdt(&self) -> bool {
+        let buffer = self.buffer.lock();
+        buffer.delegated && buffer.is_inline() && buffer.fits_inline()
+    }
+
+    /// What the MDT has is about to be synced.
+    pub(crate) fn expect_sync(&self) {
+        self.buffer.lock().synced = true;
+    }
+
+    /// Takes over where the file's bytes are, of which nothing was known before.
+    pub(crate) fn learn_place(&self, known: &Known) {
+        let mut buffer = self.buffer.lock();
+        (buffer.place, buffer.synced) = (known.place, known.place != mds::Place::Empty);
+    }
+
+    /// The file's bytes are in its objects from now on.
+    pub(crate) fn leave_mdt(&self) {
+        self.buffer.lock().place = mds::Place::Objects;
+        self.state.lock().bytes = None;
     }
 
     /// The file was delegated to this client, and may be another's by now. How many bytes are dropped.
@@ -288,9 +316,10 @@ impl State {
         self.known_size.max(self.unreported.end())
     }
 
-    /// A write makes the next read worth noting.
-    pub(crate) const fn note_write(&mut self) {
+    /// A write makes the next read worth noting, and void what the MDT told before it.
+    pub(crate) fn note_write(&mut self) {
         self.atime_due = true;
+        self.bytes = None;
     }
 }
 

@@ -53,6 +53,7 @@ impl Client {
             kill_suidgid: true,
             mtime: Some(self.env().now().into()),
             size_epoch: inode.state().size_epoch,
+            inline: inode.buffer().is_inline(),
             ..Default::default()
         };
         let request =
@@ -79,6 +80,7 @@ impl Client {
         if self.write_behind(file, offset, data, patience)? {
             return Ok(data.len());
         }
+        self.move_out(&file.inode, patience)?;
         let size_epoch = file.inode.state().size_epoch;
         let parts = parts(&layout, file.fid(), offset, data)?;
         let sync = file.flags.is_sync();

@@ -98,17 +98,17 @@ impl Client {
         let (mut sent, mut written) = (Unreported::default(), None);
         if let Some(inode) = &inode {
             sent = inode.unreported();
-            let blocks = self.blocks_to_report(inode, &sent, &patience).unwrap_or(None);
-            written = sent.to_wire(blocks);
+            written = self.to_report(inode, &sent, &patience);
         }
         let handle = file.filter(|_| set.size.is_some()).map_or(0, |file| file.handle);
         let kill = set.kill_suidgid || (set.size.is_some() && ctx.cred.uid != 0);
-        let request = |cred| to_wire(fid, set, cred, written, handle, kill);
+        let request = |cred| to_wire(fid, set, cred, written.clone(), handle, kill);
         let known = Known::try_from(self.ask_as(ctx, fid, request)?)?;
         if let Some(inode) = &inode {
             let mut state = inode.state();
             state.unreported.acknowledge(&sent);
             if set.size.is_some() {
+                state.bytes = None;
                 state.unreported.truncated(known.size_epoch);
             }
         }

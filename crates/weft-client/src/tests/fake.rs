@@ -290,7 +290,7 @@ fn attr(fid: Fid, kind: FileType, mode: u32) -> Attr {
 
 fn report(world: &mut World, fid: Fid, written: &Option<mds::Written>) {
     let (Some(written), Some((attr, epoch))) = (written, world.attrs.get_mut(&fid)) else { return };
-    world.reports.push(*written);
+    world.reports.push(written.clone());
     if written.size_epoch == *epoch {
         attr.size = attr.size.max(written.end);
     }

@@ -7,7 +7,7 @@ mod machine;
 mod place;
 pub mod stats;
 
-pub use machine::{Machine, load_average};
+pub use machine::{Machine, load_average, memory};
 pub use place::Place;
 pub use stats::Stats;
 

@@ -96,7 +96,8 @@ impl LiveMount {
             volume: options.volume.clone(),
             subtree: source.subtree.as_bytes().to_vec(),
             caches: options.caches,
-            delegations: options.caches
+            delegations: options.caches,
+            writes_behind: options.caches
                 && options.writes_behind.unwrap_or(source.registry.is_none()),
             max_pending: max_pending(),
             polls_locks: false,
