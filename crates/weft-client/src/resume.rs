@@ -120,7 +120,11 @@ impl Client {
         };
         // Of what is on the MDT there is nothing that it does not know.
         let in_objects = known.place == mds::Place::Objects;
-        if writes(flags) && in_objects { self.find_unreported(inode, &known, patience) } else { Ok(()) }
+        if writes(flags) && in_objects {
+            self.find_unreported(inode, &known, patience)
+        } else {
+            Ok(())
+        }
     }
 
     /// What the earlier process wrote and did not report is on the OSTs.

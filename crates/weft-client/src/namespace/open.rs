@@ -224,12 +224,7 @@ impl Client {
     }
 
     /// Forgets a handle, and with the last one what could not be stored.
-    pub(crate) fn forget_handle(
-        &self,
-        inode: &OpenInode,
-        handle: u64,
-        flock_owner: Option<u64>,
-    ) {
+    pub(crate) fn forget_handle(&self, inode: &OpenInode, handle: u64, flock_owner: Option<u64>) {
         self.inodes.detach(inode, handle);
         self.tell_journal(|journal| journal.closed(handle));
         if let Some(owner) = flock_owner {

@@ -138,7 +138,7 @@ fn times_and_sizes_outlive_the_process() {
 
 #[test]
 fn unmounting_ends_everything() {
-    let cluster = Cluster::start("");
+    let cluster = Cluster::start("nowritebehind");
     let (holder, server) = (cluster.holder(), cluster.server());
     assert!(holder != server);
     fs::write(cluster.mnt().join("file"), "x").unwrap();
