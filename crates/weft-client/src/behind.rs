@@ -34,6 +34,8 @@ pub(crate) struct Behind {
     jobs: Mutex<VecDeque<Job>>,
     added: Condvar,
     stopped: AtomicBool,
+    /// Nothing is written behind any more.
+    through: AtomicBool,
     /// Jobs being done.
     at_work: AtomicUsize,
     /// Bytes that wait in all files.
@@ -70,6 +72,16 @@ impl Behind {
     fn add(&self, job: Job) {
         self.jobs.lock().push_back(job);
         self.added.notify_one();
+    }
+
+    /// From now on nothing is written behind.
+    pub(crate) fn write_through(&self) {
+        self.through.store(true, Ordering::SeqCst);
+    }
+
+    /// Whether nothing is written behind any more.
+    pub(crate) fn is_through(&self) -> bool {
+        self.through.load(Ordering::SeqCst)
     }
 
     /// Lets the threads end.

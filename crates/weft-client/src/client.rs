@@ -6,6 +6,7 @@ use crate::config::ClientConfig;
 use crate::ctx::Ctx;
 use crate::grants::{Asked, Grants};
 use crate::inode::InodeTable;
+use crate::journal::{Journal, Legacy};
 use crate::keepalive::Keeper;
 use crate::lease::Clocks;
 use crate::metrics::{Metrics, Op};
@@ -43,6 +44,8 @@ pub struct Client {
     pub(crate) clocks: Clocks,
     pub(crate) room: Room,
     pub(crate) unanswered: Unanswered,
+    /// Outlives this process.
+    pub(crate) journal: Option<Arc<dyn Journal>>,
     /// Waiters for locks that are told when they are free.
     pub(crate) told_of_locks: AtomicUsize,
     root: OnceLock<Fid>,
@@ -62,16 +65,23 @@ impl Client {
         registry: Option<Arc<Registry>>,
         env: Arc<dyn Env>,
     ) -> Result<Arc<Client>> {
+        let router = Client::connect(&config, registry, env);
+        Client::assemble(config, router, None).come(None)
+    }
+
+    /// The way to the servers, without an identity as yet.
+    pub(crate) fn connect(
+        config: &ClientConfig,
+        registry: Option<Arc<Registry>>,
+        env: Arc<dyn Env>,
+    ) -> Router {
         let identity = Identity {
             role: Role::Client,
             client: ClientId::NONE,
             name: format!("{}:{}", config.host, config.mountpoint),
             key: config.key.clone(),
         };
-        let router = Router::new(identity, config.managers.clone(), registry, env);
-        let client = Client::mount_over(config, router)?;
-        *client.keeper.lock() = Some(Keeper::start(&client)?);
-        Ok(client)
+        Router::new(identity, config.managers.clone(), registry, env)
     }
 
     /// The same over a router made elsewhere, and without a thread: whoever mounts calls
@@ -80,7 +90,16 @@ impl Client {
     /// # Errors
     /// As [`Client::mount`].
     pub fn mount_over(config: ClientConfig, router: Router) -> Result<Arc<Client>> {
-        let client = Arc::new(Client {
+        Client::assemble(config, router, None).join(None)
+    }
+
+    /// A client that nobody knows yet.
+    pub(crate) fn assemble(
+        config: ClientConfig,
+        router: Router,
+        journal: Option<Arc<dyn Journal>>,
+    ) -> Arc<Client> {
+        Arc::new(Client {
             config,
             router,
             sessions: Sessions::default(),
@@ -93,19 +112,40 @@ impl Client {
             clocks: Clocks::default(),
             room: Room::default(),
             unanswered: Unanswered::default(),
+            journal,
             told_of_locks: AtomicUsize::new(0),
             root: OnceLock::new(),
             next_handle: AtomicU64::new(1),
             keeper: Mutex::new(None),
-        });
-        client.register()?;
+        })
+    }
+
+    /// As a new client, or with what an earlier process has left.
+    fn join(self: Arc<Client>, legacy: Option<&Legacy>) -> Result<Arc<Client>> {
+        let root = match legacy {
+            None => self.join_anew()?,
+            Some(legacy) => {
+                self.inherit(legacy)?;
+                legacy.root
+            }
+        };
+        self.root.get_or_init(|| root);
+        Ok(self)
+    }
+
+    fn join_anew(&self) -> Result<Fid> {
+        self.register()?;
         let ctx = Ctx::root();
-        let mdts: Vec<TargetId> = client.map().mdts().map(|mdt| mdt.id).collect();
-        for mdt in mdts {
-            client.open_session(mdt, &client.patience(&ctx))?;
+        for mdt in self.map().mdts().map(|mdt| mdt.id).collect::<Vec<TargetId>>() {
+            self.open_session(mdt, &self.patience(&ctx))?;
         }
-        let root = client.find_root(&ctx)?;
-        client.root.get_or_init(|| root);
+        self.find_root(&ctx)
+    }
+
+    /// The same, and stays.
+    pub(crate) fn come(self: Arc<Client>, legacy: Option<&Legacy>) -> Result<Arc<Client>> {
+        let client = self.join(legacy)?;
+        *client.keeper.lock() = Some(Keeper::start(&client)?);
         Ok(client)
     }
 
@@ -218,8 +258,13 @@ impl Client {
         ctx.patience(self.config.policy)
     }
 
-    pub(crate) fn new_handle(&self) -> u64 {
+    pub(crate) fn next_handle(&self) -> u64 {
         self.next_handle.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Handles up to this one have been used.
+    pub(crate) fn skip_handles(&self, last: u64) {
+        self.next_handle.store(last + 1, Ordering::Relaxed);
     }
 
     pub(crate) fn timed<T>(&self, op: Op, work: impl FnOnce() -> Result<T>) -> Result<T> {

@@ -44,6 +44,21 @@ impl OpenFlags {
         self.0 & 0xffff
     }
 
+    /// All of them, to be kept.
+    pub const fn bits(self) -> u32 {
+        self.0
+    }
+
+    /// What was kept.
+    pub const fn from_bits(bits: u32) -> OpenFlags {
+        OpenFlags(bits)
+    }
+
+    /// As the protocol has them, for a file that is open already: not to be cut, nor to be allowed again.
+    pub(crate) const fn once_more(self) -> u32 {
+        self.0 & (Self::READ.0 | Self::WRITE.0 | Self::APPEND.0 | Self::DIRECTORY.0)
+    }
+
     /// From the flags of open(2) as Linux (x86-64 and arm64 alike) has them, including the kernel's
     /// internal `FMODE_EXEC`. Flags of no meaning here are ignored.
     pub const fn from_linux(flags: u32) -> OpenFlags {

@@ -239,6 +239,14 @@ impl Client {
         self.reopen(&self.sessions.get(mdt), 0, patience)
     }
 
+    /// Opens the session that an earlier process had, and reclaims what it had.
+    pub(crate) fn resume_session(&self, mdt: TargetId, patience: &Patience<'_>) -> Result<()> {
+        let session = self.sessions.get(mdt);
+        // As if it had been opened by us at an instance that there never was.
+        session.opened.store(1, Ordering::Release);
+        self.reopen(&session, 1, patience)
+    }
+
     /// Opens the session unless somebody has done so since it had been opened `seen` times.
     fn reopen(&self, session: &Session, seen: u64, patience: &Patience<'_>) -> Result<()> {
         let _gate = session.enter_alone(self.env(), patience)?;
@@ -322,7 +330,7 @@ impl Client {
                 // Refused for good: somebody else has got them.
                 Err(error) if has_locks && is_refusal(error.kind) => {
                     tracing::warn!(%mdt, %error, "locks lost");
-                    inodes.iter().for_each(|inode| inode.lose_locks());
+                    inodes.iter().for_each(|inode| self.lose_locks(inode));
                 }
                 Err(error) if has_delegations && is_refusal(error.kind) => {
                     tracing::warn!(%mdt, %error, "delegations lost");
@@ -353,8 +361,13 @@ impl Client {
 
     /// What a file had from a session that has ended.
     fn lose(&self, inode: &OpenInode) {
-        inode.lose_locks();
+        self.lose_locks(inode);
         self.lose_delegation(inode);
+    }
+
+    fn lose_locks(&self, inode: &OpenInode) {
+        inode.lose_locks();
+        self.tell_journal(|journal| journal.locked(inode.fid(), &[]));
     }
 
     fn lose_delegation(&self, inode: &OpenInode) {

@@ -29,6 +29,21 @@ impl Client {
         opened
     }
 
+    /// Remembers handles of which nobody knows the MDT.
+    pub(crate) fn close_later(&self, handles: &[u64]) {
+        let mdts: Vec<TargetId> = self.map().mdts().map(|mdt| mdt.id).collect();
+        let mut remembered = self.unanswered.0.lock();
+        let all = handles.iter().flat_map(|&handle| mdts.iter().map(move |&mdt| (mdt, handle)));
+        remembered.extend(all.take(MAX_REMEMBERED));
+    }
+
+    /// An operation of an earlier process will not be carried out again: gives its numbers back, and closes
+    /// what it may have opened.
+    pub fn abandon(&self, numbers: impl Iterator<Item = weft_model::Xid>, handles: &[u64]) {
+        self.end_operation(numbers);
+        self.close_later(handles);
+    }
+
     /// Closes what was remembered. What fails is tried again with the next call.
     pub(crate) fn close_unanswered(&self, patience: &Patience<'_>) {
         let mut handles = std::mem::take(&mut *self.unanswered.0.lock());

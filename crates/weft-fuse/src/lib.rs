@@ -29,5 +29,6 @@
 //! `kernel/message.rs`, `kernel/dispatch.rs`; `kernel/rings.rs` is io_uring's; `null.rs` is the smallest whole file system.
 
 pub mod door;
+pub mod journal;
 pub mod kernel;
 pub mod null;

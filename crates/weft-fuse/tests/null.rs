@@ -94,7 +94,7 @@ fn reads_what_was_written_in_length() {
 
 #[test]
 fn many_threads_at_once() {
-    let threads = Threads { spare: 1, max: 8, clone_channel: true };
+    let threads = Threads { spare: 1, max: 8, clone_channel: true, resident: false };
     let config = Config { threads, ..Config::default() };
     let Some(mounted) = Mounted::new(NullFs::new(NullOptions::default()), config) else { return };
     std::thread::scope(|scope| {

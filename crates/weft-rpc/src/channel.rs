@@ -6,6 +6,7 @@ use crate::convert::error_from_wire;
 use crate::frame::{FLAG_REPLY, FLAG_WANT_BULK, HEADER_LEN, Header};
 use crate::message::{Reply, Request};
 use crate::pb;
+use crate::pool::incarnation;
 use crate::stream::{FrameStream, Stalled, Stream, give_up};
 use prost::Message as _;
 use std::time::Duration;
@@ -175,6 +176,7 @@ fn greet(
         generation,
         nonce: nonce()?.to_vec(),
         name: identity.name.clone(),
+        incarnation: incarnation(),
     }
     .encode_to_vec();
     send_plain(frames, handshake::HELLO, &hello)?;

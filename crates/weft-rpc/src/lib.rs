@@ -20,6 +20,7 @@ pub mod auth;
 pub mod buffer;
 pub mod call;
 pub mod channel;
+pub mod choices;
 pub mod convert;
 pub mod frame;
 pub mod message;
@@ -37,6 +38,7 @@ pub mod waits;
 
 pub use auth::{ClusterKey, Role};
 pub use call::{Bulk, Call, CallInfo};
+pub use choices::{Choice, Choices};
 pub use message::{Message, Reply, Request};
 pub use metrics::Metrics;
 pub use router::Router;

@@ -180,6 +180,13 @@ messages! {
 }
 
 impl Request {
+    /// Whether it sets what it says and no more, so that sending it anew, with what is to be said by then,
+    /// is as good as its first answer. These also report what was written, of which there may be more by then.
+    pub const fn is_repeatable(&self) -> bool {
+        use Request::*;
+        matches!(self, SetAttr(_) | Close(_) | UpdateWritten(_) | Fsync(_))
+    }
+
     /// Whether the request changes a metadata target, so that resending it needs a slot of the reply
     /// cache. Requests to OSTs carry absolute offsets and need none.
     pub const fn is_modifying(&self) -> bool {

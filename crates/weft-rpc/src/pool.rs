@@ -7,6 +7,7 @@
 use crate::channel::{Channel, Identity};
 use crate::stream::Stalled;
 use parking_lot::{Condvar, Mutex};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use weft_model::{ErrorKind, FsError, Result};
@@ -62,13 +63,19 @@ pub struct Borrowed<'a> {
 static GENERATION: AtomicU64 = AtomicU64::new(0);
 
 fn next_generation() -> u64 {
-    if GENERATION.load(Ordering::Relaxed) == 0 {
+    incarnation();
+    GENERATION.fetch_add(1, Ordering::Relaxed)
+}
+
+/// Of this process: greater than those of all processes before it, as far as the clock can tell.
+pub(crate) fn incarnation() -> u64 {
+    static START: OnceLock<u64> = OnceLock::new();
+    *START.get_or_init(|| {
         let since_epoch = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
         let start = since_epoch.map_or(1, |time| time.as_nanos() as u64);
-        // Whoever is first sets it; the others find it set.
-        let _ = GENERATION.compare_exchange(0, start, Ordering::Relaxed, Ordering::Relaxed);
-    }
-    GENERATION.fetch_add(1, Ordering::Relaxed)
+        GENERATION.store(start, Ordering::Relaxed);
+        start
+    })
 }
 
 impl ChannelPool {

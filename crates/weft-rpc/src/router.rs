@@ -8,6 +8,7 @@
 use crate::auth::Role;
 use crate::call::{Bulk, Call, CallInfo};
 use crate::channel::Identity;
+use crate::choices::{Choice, Choices};
 use crate::message::{Message, Reply, Request};
 use crate::pb::manager;
 use crate::registry::Registry;
@@ -17,8 +18,9 @@ use crate::sockets::Sockets;
 use crate::transport::{Transport, Wait};
 use crate::waits::Waits;
 use parking_lot::RwLock;
-use std::sync::Arc;
+use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use weft_model::error::Retry;
 use weft_model::{ClientId, ClusterMap, Env, ErrorKind, FsError, Result, TargetId, Xid};
@@ -53,7 +55,30 @@ impl Patience<'_> {
 }
 
 /// The number of a request in its session, if it needs one.
-pub struct Numbered<'a>(Option<Slot<'a>>);
+pub struct Numbered<'a>(Number<'a>);
+
+enum Number<'a> {
+    None,
+    /// Free again when the request has its answer.
+    Own(Slot<'a>),
+    /// Free again when the operation has been answered, or the request has led to nothing.
+    Kept {
+        xid: Xid,
+        choice: Choice,
+        choices: &'a dyn Choices,
+        ended: Cell<bool>,
+    },
+}
+
+impl Numbered<'_> {
+    fn xid(&self) -> Xid {
+        match &self.0 {
+            Number::None => Xid::NONE,
+            Number::Own(slot) => slot.xid(),
+            Number::Kept { xid, .. } => *xid,
+        }
+    }
+}
 
 /// The way to every target.
 pub struct Router {
@@ -64,6 +89,7 @@ pub struct Router {
     env: Arc<dyn Env>,
     map: RwLock<Arc<ClusterMap>>,
     slots: SlotPool,
+    choices: OnceLock<Arc<dyn Choices>>,
     waits: Waits,
 }
 
@@ -97,6 +123,7 @@ impl Router {
             env,
             map: RwLock::default(),
             slots: SlotPool::default(),
+            choices: OnceLock::new(),
             waits: Waits::default(),
         }
     }
@@ -177,8 +204,35 @@ impl Router {
     /// A number for a request, to be kept until it has its answer: an earlier try may have been carried
     /// out although its answer was lost, even if the next one meets `NoSession`.
     pub fn number(&self, target: TargetId, request: &Request) -> Numbered<'_> {
-        let needed = request.is_modifying() && self.local(target).is_none();
-        Numbered(needed.then(|| self.slots.take()))
+        if !request.is_modifying() || self.local(target).is_some() {
+            return Numbered(Number::None);
+        }
+        let choices = self.choices.get().filter(|_| !request.is_repeatable());
+        let Some(choices) = choices else {
+            return Numbered(Number::Own(self.slots.take()));
+        };
+        let choice = Choice::number(request.number(), target);
+        let kept = |xid| Number::Kept { xid, choice, choices: &**choices, ended: Cell::new(false) };
+        if let Some(xid) = choices.made(choice) {
+            return Numbered(kept(Xid(xid)));
+        }
+        match self.slots.take().keep(|xid| choices.make(choice, xid.0)) {
+            Ok(xid) => Numbered(kept(xid)),
+            Err(slot) => Numbered(Number::Own(slot)),
+        }
+    }
+
+    /// From now on numbers are noted with `choices`, and given back by whoever ends operations there.
+    /// `base` and `kept` are what an earlier process has used: see [`SlotPool::inherit`]. Only the first
+    /// call counts.
+    pub fn set_choices(&self, choices: Arc<dyn Choices>, base: u64, kept: &[Xid]) {
+        self.slots.inherit(base, kept);
+        self.choices.get_or_init(|| choices);
+    }
+
+    /// An operation that had noted this number has been answered.
+    pub fn give_back(&self, xid: Xid) {
+        self.slots.give_back(xid);
     }
 
     /// Asks with bulk, under a number that the request may have had before.
@@ -193,8 +247,15 @@ impl Router {
         mut bulk: Bulk<'_>,
         patience: &Patience<'_>,
     ) -> Result<Reply> {
-        let xid = number.0.as_ref().map_or(Xid::NONE, |slot| slot.xid());
-        self.persist(target, xid, request, &mut bulk, patience, None)
+        let answer = self.persist(target, number.xid(), request, &mut bulk, patience, None);
+        if let (Number::Kept { xid, choice, choices, ended }, Err(error)) = (&number.0, &answer)
+            && !may_have_happened(error)
+            && !ended.replace(true)
+        {
+            choices.unmake(*choice, xid.0);
+            self.slots.give_back(*xid);
+        }
+        answer
     }
 
     /// Asks several targets at once; requests that do not modify metadata only. Answers come in the
@@ -340,6 +401,12 @@ impl Router {
             wire: false,
         }
     }
+}
+
+/// Whether a request that ended with this error may still have been carried out, now or by a later try.
+fn may_have_happened(error: &FsError) -> bool {
+    let open = [ErrorKind::Interrupted, ErrorKind::TimedOut, ErrorKind::NoSession];
+    open.contains(&error.kind) || retriable(error)
 }
 
 fn retriable(error: &FsError) -> bool {

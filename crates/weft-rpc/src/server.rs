@@ -3,7 +3,9 @@
 //! **Channels.** A client numbers its connections to a node and counts how often it has opened each.
 //! Before a newer connection of a channel is welcomed, the older one is shut down and the request it
 //! may still be carrying out has ended. So what a client sends after a reconnect never races with
-//! what it sent before, and a resent write cannot be overtaken by its own ghost.
+//! what it sent before, and a resent write cannot be overtaken by its own ghost. In the same way the first
+//! connection of a process that carries on the work of a client's earlier one ends all connections of that
+//! one.
 
 use crate::auth::{ClusterKey, Role, Side, nonce};
 use crate::buffer::BufferPool;
@@ -73,7 +75,11 @@ struct Shared {
 /// The newest connection of a channel.
 struct ChannelState {
     generation: u64,
+    /// Of the process that connected.
+    incarnation: u64,
     stream: Stream,
+    /// Connections whose requests have to end before any is taken over this one.
+    former: Mutex<Vec<Arc<ChannelState>>>,
     /// Held while a request is carried out.
     busy: Mutex<()>,
     replaced: AtomicBool,
@@ -282,7 +288,8 @@ fn welcome(shared: &Shared, frames: &mut FrameStream) -> Result<Option<Peer>> {
     Ok(Some(Peer { role, client, name: hello.name, channel }))
 }
 
-/// Makes this the newest connection of its channel and waits for the end of the former one.
+/// Makes this the newest connection of its channel and waits for the end of the former one, and of those of
+/// the client's earlier process.
 fn take_over(
     shared: &Shared,
     frames: &FrameStream,
@@ -296,7 +303,9 @@ fn take_over(
     let handle = frames.stream().try_clone();
     let state = Arc::new(ChannelState {
         generation: hello.generation,
+        incarnation: hello.incarnation,
         stream: handle.map_err(|error| FsError::from_io("handshake", &error))?,
+        former: Mutex::default(),
         busy: Mutex::new(()),
         replaced: AtomicBool::new(false),
     });
@@ -306,16 +315,34 @@ fn take_over(
             return Err(FsError::new(ErrorKind::Protocol, "handshake")
                 .because("a newer connection of this channel is open"));
         }
-        channels.insert(key, state.clone())
+        let of_client = channels.iter().filter(|((owner, _), _)| *owner == client);
+        let others: Vec<_> = of_client.map(|(_, other)| other.clone()).collect();
+        if others.iter().any(|other| other.incarnation > hello.incarnation) {
+            return Err(FsError::new(ErrorKind::Protocol, "handshake")
+                .because("another process carries on this client's work"));
+        }
+        let replaced = channels.insert(key, state.clone());
+        let is_over = |other: &&Arc<ChannelState>| {
+            other.incarnation < hello.incarnation
+                || replaced.as_ref().is_some_and(|replaced| Arc::ptr_eq(replaced, other))
+        };
+        let mut former: Vec<_> = others.iter().filter(is_over).cloned().collect();
+        // Somebody else may still wait for the end of these.
+        others.iter().for_each(|other| former.extend(other.former.lock().iter().cloned()));
+        *state.former.lock() = former.clone();
+        former
     };
-    if let Some(former) = former {
+    for former in &former {
         former.replaced.store(true, Ordering::SeqCst);
         former.stream.shutdown();
+    }
+    for former in former {
         if former.busy.try_lock_for(HANDSHAKE_TIMEOUT).is_none() {
             return Err(FsError::new(ErrorKind::NotReady, "handshake")
                 .because("a request of the former connection is still being carried out"));
         }
     }
+    state.former.lock().clear();
     Ok(Some((key, state)))
 }
 
@@ -347,8 +374,12 @@ fn serve_requests(shared: &Shared, frames: &mut FrameStream, peer: &Peer) -> Res
         {
             frames.read_exact(buffer, &mut give_up)?;
         }
+        let request = Request::decode(header.number, &body);
         let answer = {
-            let _busy = peer.channel.as_ref().map(|(_, state)| state.busy.lock());
+            // Whoever waits for news changes nothing, and is not waited for.
+            let waits = matches!(request, Ok(Request::AwaitRecalls(_) | Request::AwaitLock(_)));
+            let channel = peer.channel.as_ref().filter(|_| !waits);
+            let _busy = channel.map(|(_, state)| state.busy.lock());
             if peer.channel.as_ref().is_some_and(|(_, s)| s.replaced.load(Ordering::SeqCst)) {
                 return Ok(());
             }
@@ -357,7 +388,7 @@ fn serve_requests(shared: &Shared, frames: &mut FrameStream, peer: &Peer) -> Res
                 Some(buffer) if header.flags & FLAG_WANT_BULK != 0 => Bulk::Receive(buffer),
                 Some(buffer) => Bulk::Send(buffer),
             };
-            carry_out(shared, peer, &header, &body, bulk)
+            request.and_then(|request| carry_out(shared, peer, &header, &request, bulk))
         };
         let bulk_out = encode_answer(&header, &answer, &mut out);
         let data =
@@ -370,10 +401,9 @@ fn carry_out(
     shared: &Shared,
     peer: &Peer,
     header: &Header,
-    body: &[u8],
+    request: &Request,
     bulk: Bulk<'_>,
 ) -> Result<Reply> {
-    let request = Request::decode(header.number, body)?;
     let target = TargetId::from_wire(header.target)
         .ok_or_else(|| FsError::new(ErrorKind::Protocol, "serve").because("no such target"))?;
     let info = CallInfo {
@@ -385,7 +415,7 @@ fn carry_out(
         target,
         wire: true,
     };
-    shared.registry.dispatch(&info, &request, bulk)
+    shared.registry.dispatch(&info, request, bulk)
 }
 
 /// Encodes the answer's head into `out`; returns how many bytes of bulk go with it.

@@ -1,6 +1,7 @@
 //! A real server and real sockets: handshake, bulk both ways, exactly-once channels, bad peers.
 
 use parking_lot::Mutex;
+use prost::Message as _;
 use std::io::{Read, Write};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -8,12 +9,12 @@ use weft_model::map::{Node, Target, TargetState};
 use weft_model::{
     ClientId, ClusterMap, Env, Epoch, ErrorKind, FsError, NodeId, Result, TargetId, Timespec,
 };
-use weft_rpc::channel::Identity;
-use weft_rpc::pb::oss;
+use weft_rpc::channel::{Identity, handshake, receive_plain, send_plain};
+use weft_rpc::pb::{self, oss};
 use weft_rpc::registry::Registry;
 use weft_rpc::router::{Patience, Router};
 use weft_rpc::server::{Limits, Server};
-use weft_rpc::stream::Listener;
+use weft_rpc::stream::{FrameStream, Listener, Stream};
 use weft_rpc::{Bulk, CallInfo, ClusterKey, Message, Reply, Request, Role, Service};
 
 struct RealEnv(Instant);
@@ -221,4 +222,43 @@ fn nothing_overtakes_a_request_that_was_given_up() {
     });
     write(3, 10).unwrap();
     assert_eq!(*slow.0.lock(), [2, 1, 3]);
+}
+
+/// A process that carries on the work of another one greets on whatever channel.
+#[test]
+fn a_newer_process_waits_for_the_requests_of_the_older_one() {
+    let slow = Arc::new(Slow::default());
+    let registry = Arc::new(Registry::default());
+    registry.add(TargetId::ost(0), slow.clone());
+    let dir = tempfile::tempdir().unwrap();
+    let address = format!("unix:{}", dir.path().join("socket").display());
+    let listener = Listener::bind(&address).unwrap();
+    let _server = Server::start("n1", vec![listener], None, registry, Limits::default());
+    let router = router(vec![address.clone()], Role::Client, None);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let request = oss::Write { offset: 2, ..Default::default() }.into_request();
+            let patience = Patience::of(Duration::from_secs(1));
+            // Its connection is ended under it, and it is not let in again.
+            router.call(TargetId::ost(0), &request, Bulk::Send(b"x"), &patience).unwrap_err();
+        });
+        std::thread::sleep(Duration::from_millis(500));
+        let stream = Stream::connect(&address, Duration::from_secs(1)).unwrap();
+        let mut frames = FrameStream::new(stream);
+        let hello = pb::Hello {
+            role: Role::Client as u32,
+            client: 7,
+            channel: 40,
+            generation: u64::MAX,
+            incarnation: u64::MAX,
+            nonce: vec![1; 32],
+            ..pb::Hello::default()
+        };
+        send_plain(&mut frames, handshake::HELLO, &hello.encode_to_vec()).unwrap();
+        receive_plain(&mut frames, handshake::CHALLENGE).unwrap();
+        send_plain(&mut frames, handshake::PROOF, &[]).unwrap();
+        assert!(slow.0.lock().is_empty());
+        receive_plain(&mut frames, handshake::WELCOME).unwrap();
+        assert_eq!(*slow.0.lock(), [2]);
+    });
 }

@@ -41,6 +41,8 @@ enum Command {
     Dev(c::dev::Command),
     /// Mount a file system.
     Mount(c::mount::Mount),
+    /// Have the program on disk serve a mount.
+    Remount(c::remount::Remount),
     /// Unmount a file system.
     Umount(c::umount::Umount),
     /// Show space or inodes of every target.
@@ -105,6 +107,7 @@ impl Command {
         match self {
             Command::Dev(command) => command.run(global),
             Command::Mount(command) => command.run(global),
+            Command::Remount(command) => command.run(),
             Command::Umount(command) => command.run(),
             Command::Df(command) => command.run(global),
             Command::Getstripe(command) => command.run(global),

@@ -79,13 +79,29 @@ impl ProcessId {
         true
     }
 
-    fn signal(self, signal: Signal) {
+    /// Sends it a signal, if it is alive.
+    pub fn signal(self, signal: Signal) {
         let pid = i32::try_from(self.pid).ok().and_then(Pid::from_raw);
         if let Some(pid) = pid.filter(|_| self.is_alive()) {
             // It may have ended just now, which is what was wanted.
             let _ = rustix::process::kill_process(pid, signal);
         }
     }
+}
+
+/// Waits for a child's end. Whether it has ended.
+///
+/// # Errors
+/// Those of the system.
+pub fn wait(child: &mut Child, patience: Duration) -> std::io::Result<bool> {
+    let deadline = Instant::now() + patience;
+    while child.try_wait()?.is_none() {
+        if Instant::now() >= deadline {
+            return Ok(false);
+        }
+        std::thread::sleep(POLL);
+    }
+    Ok(true)
 }
 
 /// Starts this program once more in the background and waits until it is ready.

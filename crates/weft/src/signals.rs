@@ -46,7 +46,6 @@ impl Events {
     /// # Errors
     /// Those of the system.
     pub fn watch() -> anyhow::Result<Events> {
-        let (sender, receiver) = channel();
         let stopping = Arc::new(AtomicBool::new(false));
         for signal in [SIGTERM, SIGINT] {
             // In this order: the first signal finds the flag unset and sets it.
@@ -54,6 +53,19 @@ impl Events {
                 .and_then(|_| flag::register(signal, stopping.clone()))
                 .context("cannot watch for signals")?;
         }
+        Events::watch_with(stopping)
+    }
+
+    /// The same, and every further signal is an event, too.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn watch_all() -> anyhow::Result<Events> {
+        Events::watch_with(stop_flag()?)
+    }
+
+    fn watch_with(stopping: Arc<AtomicBool>) -> anyhow::Result<Events> {
+        let (sender, receiver) = channel();
         let mut signals = Signals::new([SIGTERM, SIGINT]).context("cannot watch for signals")?;
         let told = sender.clone();
         std::thread::Builder::new().name("weft-signals".into()).spawn(move || {

@@ -221,6 +221,12 @@ impl OpenInode {
         self.buffer.lock().synced = true;
     }
 
+    /// Takes over where the file's bytes are, of which nothing was known before.
+    pub(crate) fn learn_place(&self, known: &Known) {
+        let mut buffer = self.buffer.lock();
+        (buffer.place, buffer.synced) = (known.place, known.place != mds::Place::Empty);
+    }
+
     /// The file's bytes are in its objects from now on.
     pub(crate) fn leave_mdt(&self) {
         self.buffer.lock().place = mds::Place::Objects;

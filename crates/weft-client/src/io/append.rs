@@ -20,7 +20,7 @@ impl Client {
         let _one_at_a_time = self.acquire(patience, || file.inode.append.try_lock())?;
         let _shared = self.acquire(patience, || file.inode.io.try_read())?;
         if let Some(end) = file.inode.delegated_end() {
-            return self.write_at(file, end, data, patience);
+            return self.write_at(file, self.place_of_append(end), data, patience);
         }
         let offset = self.reserve(file, data.len() as u64, patience)?;
         let written = self.write_at(file, offset, data, patience);

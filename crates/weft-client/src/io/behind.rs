@@ -34,7 +34,8 @@ impl Client {
             (buffer.delegated, buffer.is_inline())
         };
         let to_mdt = inline && offset.saturating_add(data.len() as u64) <= INLINE_MAX;
-        let through = file.flags.is_sync() || !self.config.writes_behind;
+        let through =
+            file.flags.is_sync() || !self.config.writes_behind || self.behind.is_through();
         let behind =
             || Ok::<_, FsError>(!through && self.has_room(file, offset, data.len() as u64)?);
         if !delegated || !to_mdt && !behind()? {
@@ -45,7 +46,7 @@ impl Client {
             // Whoever writes more than the OSTs take waits for them.
             self.write_back(inode, true, patience)?;
         }
-        let waiting = self.keep(inode, offset, data);
+        let waiting = self.keep(inode, offset, data, !through);
         if through {
             self.write_back(inode, false, patience)?;
             self.check_written(inode)?;
@@ -57,8 +58,11 @@ impl Client {
 
     /// Takes a write into the buffer. The inode's `io` lock, held shared, keeps it delegated, except that
     /// its session may be lost, and with it the write, of which the next fsync tells. How much waits then.
-    fn keep(&self, inode: &OpenInode, offset: u64, data: &[u8]) -> usize {
+    fn keep(&self, inode: &OpenInode, offset: u64, data: &[u8], stays: bool) -> usize {
         self.with_buffer(inode, |buffer| {
+            if stays {
+                self.tell_journal(|journal| journal.waits(inode.fid(), true));
+            }
             buffer.put(offset, data, self.env().monotonic());
             // Within the lock: nobody may bring it to the OSTs and find nothing to report.
             let mut state = inode.state();
@@ -182,7 +186,7 @@ impl Client {
         drop(batch);
         let mut buffer = inode.buffer();
         match failure {
-            None => buffer.landed(),
+            None => self.landed(inode, &mut buffer),
             Some(_) if buffer.generation() != generation => buffer.landed(),
             Some(error) if is_passing(error.kind) => {
                 self.put_back(&mut buffer, generation);
@@ -205,6 +209,14 @@ impl Client {
         let before = buffer.bytes();
         buffer.put_back(self.env().monotonic());
         self.behind.count(before, buffer.bytes());
+    }
+
+    /// What was in flight is with the servers.
+    pub(crate) fn landed(&self, inode: &OpenInode, buffer: &mut Buffer) {
+        buffer.landed();
+        if buffer.is_clean() {
+            self.tell_journal(|journal| journal.waits(inode.fid(), false));
+        }
     }
 
     /// What was in flight cannot be stored.

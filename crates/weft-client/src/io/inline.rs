@@ -59,7 +59,7 @@ impl Client {
         let mut buffer = inode.buffer();
         match &answer {
             Ok(_) => {
-                buffer.landed();
+                self.landed(inode, &mut buffer);
                 buffer.place = Place::Inline;
                 let end = batch.last_key_value().map_or(0, |(at, data)| at + data.len() as u64);
                 let mut state = inode.state();

@@ -32,6 +32,11 @@ impl HeldLocks {
         self.ranges = kept;
     }
 
+    /// All of them.
+    pub(crate) fn ranges(&self) -> &[LockRange] {
+        &self.ranges
+    }
+
     /// Whether this owner has any lock of the family.
     pub(crate) fn has_owner(&self, owner: u64, flock: bool) -> bool {
         self.ranges.iter().any(|range| range.owner == owner && range.flock == flock)

@@ -159,6 +159,7 @@ impl Client {
             let granted = answer?.granted;
             if granted {
                 held.set(range);
+                self.tell_journal(|journal| journal.locked(file.fid(), held.ranges()));
             }
             Ok(granted)
         })

@@ -60,7 +60,18 @@ struct Buffer {
     parent: Fid,
 }
 
+impl From<OpenFile> for DirHandle {
+    fn from(file: OpenFile) -> DirHandle {
+        DirHandle { file, buffer: Mutex::default() }
+    }
+}
+
 impl DirHandle {
+    /// Number of the handle, unique in this mount.
+    pub const fn handle(&self) -> u64 {
+        self.file.handle()
+    }
+
     /// The directory.
     pub fn fid(&self) -> Fid {
         self.file.fid()
@@ -74,7 +85,7 @@ impl Client {
     /// `NotDir`, `Access`, `Stale`, and those of the MDT.
     pub fn opendir(&self, ctx: &Ctx<'_>, fid: Fid) -> Result<DirHandle> {
         let file = self.open(ctx, fid, OpenFlags::READ | OpenFlags::DIRECTORY)?;
-        Ok(DirHandle { file, buffer: Mutex::default() })
+        Ok(file.into())
     }
 
     /// Closes a directory.

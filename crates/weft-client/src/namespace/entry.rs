@@ -5,7 +5,7 @@ use crate::grants::{Asked, Grant};
 use crate::inode::bytes::Bytes;
 use crate::inode::written::Unreported;
 use std::ops::Deref;
-use weft_model::{Attr, ErrorKind, Fid, FileType, FsError, Layout, Result};
+use weft_model::{Attr, ErrorKind, Fid, FileType, FsError, Layout, Result, Timespec};
 use weft_rpc::pb::mds;
 use weft_rpc::router::Patience;
 
@@ -75,6 +75,39 @@ impl TryFrom<mds::Entry> for Known {
 }
 
 impl Known {
+    /// Of an inode of which nothing is known but that it is open.
+    pub(crate) fn nothing_of(fid: Fid) -> Known {
+        let never = Timespec { secs: 0, nanos: 0 };
+        let attr = Attr {
+            fid,
+            kind: FileType::Regular,
+            mode: 0,
+            nlink: 0,
+            uid: 0,
+            gid: 0,
+            size: 0,
+            blocks: 0,
+            rdev: 0,
+            atime: never,
+            mtime: never,
+            ctime: never,
+            btime: never,
+            change: 0,
+        };
+        Known {
+            attr,
+            // To be asked for.
+            place: mds::Place::Inline,
+            written_elsewhere: false,
+            layout: None,
+            size_epoch: 0,
+            delegated: false,
+            data: None,
+            grant_ms: 0,
+            name_grant_ms: 0,
+        }
+    }
+
     /// Decodes an entry that must be there.
     pub(crate) fn required(entry: Option<mds::Entry>) -> Result<Known> {
         entry.ok_or_else(|| FsError::new(ErrorKind::Protocol, "decode entry"))?.try_into()

@@ -171,6 +171,7 @@ impl Client {
         if known.delegated {
             inode.delegate(|| self.grants.is_recalled(known.attr.fid, asked));
         }
+        self.tell_journal(|journal| journal.opened(handle, known.attr.fid, flags));
         OpenFile { handle, flags, inode }
     }
 
@@ -225,10 +226,13 @@ impl Client {
     }
 
     /// Forgets a handle, and with the last one what could not be stored.
-    fn forget_handle(&self, inode: &OpenInode, handle: u64, flock_owner: Option<u64>) {
+    pub(crate) fn forget_handle(&self, inode: &OpenInode, handle: u64, flock_owner: Option<u64>) {
         self.inodes.detach(inode, handle);
+        self.tell_journal(|journal| journal.closed(handle));
         if let Some(owner) = flock_owner {
-            inode.locks().remove_owner(owner, true);
+            let mut held = inode.locks();
+            held.remove_owner(owner, true);
+            self.tell_journal(|journal| journal.locked(inode.fid(), held.ranges()));
         }
     }
 

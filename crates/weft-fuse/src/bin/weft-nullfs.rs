@@ -53,8 +53,12 @@ fn main() -> std::io::Result<()> {
     if args.writeback {
         terms.features |= Features::WRITEBACK_CACHE;
     }
-    let threads =
-        Threads { spare: args.threads, max: args.max_threads, clone_channel: args.clone_channel };
+    let threads = Threads {
+        spare: args.threads,
+        max: args.max_threads,
+        clone_channel: args.clone_channel,
+        resident: false,
+    };
     let fs = NullFs::new(NullOptions {
         ttl: Duration::from_millis(args.ttl_ms),
         negative_ttl: Duration::from_millis(args.negative_ttl_ms),

@@ -92,6 +92,14 @@ impl KernelCache {
         known.is_some_and(|known| known.version == version)
     }
 
+    /// An earlier process has opened such a file. What pages there are is not known.
+    pub(super) fn opened_before(&self, node: u64) {
+        let never = Timespec { secs: 0, nanos: 0 };
+        let version = Version { size: u64::MAX, mtime: never, ctime: never, change: 0 };
+        let mut pages = self.pages.lock();
+        pages.entry(node).or_insert(Pages { version, opens: 0 }).opens += 1;
+    }
+
     /// Such a handle was closed.
     pub(super) fn close(&self, node: u64) {
         if let Some(known) = self.pages.lock().get_mut(&node) {

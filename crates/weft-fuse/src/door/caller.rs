@@ -15,6 +15,7 @@ impl Door {
         node: u64,
         act: impl FnOnce(&Ctx<'_>, Fid) -> weft_model::Result<T>,
     ) -> Result<T> {
+        self.begin(req.unique);
         let fid = self.fid(node);
         let groups = || groups_of(req.pid);
         let interrupted = || req.interrupted();

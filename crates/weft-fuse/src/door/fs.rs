@@ -32,6 +32,7 @@ impl FileSystem for Door {
 
     fn replied(&self) {
         end_publishing();
+        self.end();
     }
 
     fn awaits_reply(&self) -> bool {
@@ -214,7 +215,7 @@ impl FileSystem for Door {
     fn opendir(&self, req: &Request<'_>, node: u64, _: u32) -> Result<Opened> {
         self.act(req, "opendir", node, |ctx, fid| {
             let dir = self.client.opendir(ctx, fid)?;
-            Ok(Opened::new(self.dirs.add(dir), OpenFlags::default()))
+            Ok(self.keep_dir(dir))
         })
     }
 

@@ -1,6 +1,7 @@
 //! Open files.
 
 use super::Door;
+use crate::journal::Shown;
 use crate::kernel::{self, Opened};
 use parking_lot::Mutex;
 use std::collections::BTreeSet;
@@ -30,8 +31,8 @@ pub(super) struct Handle {
 }
 
 impl Handle {
-    fn new(file: OpenFile, cached: bool) -> Handle {
-        Handle { file, cached, twin: Mutex::default(), owners: Mutex::default() }
+    pub(super) fn new(file: OpenFile, cached: bool, owners: BTreeSet<u64>) -> Handle {
+        Handle { file, cached, twin: Mutex::default(), owners: Mutex::new(owners) }
     }
 
     /// The file for a write that appends or does not. That may change after the file was opened
@@ -93,12 +94,22 @@ impl Door {
             && flags.may_read()
             && !flags.has(OpenFlags::WRITE)
             && !self.ttl(&made.attr.grant, Duration::ZERO).is_zero();
-        let fh = self.files.add(Handle::new(made.file, cached));
+        let fh = made.file.handle();
+        self.files.add(fh, Handle::new(made.file, cached, BTreeSet::new()));
+        self.show(fh, if cached { Shown::Cached } else { Shown::Yes });
         if !cached {
             return self.opened(fh);
         }
         let same = self.cache.open(self.node(made.attr.fid), (&*made.attr).into());
         Opened::new(fh, if same { kernel::OpenFlags::KEEP_CACHE } else { Default::default() })
+    }
+
+    /// Keeps an open directory for the kernel.
+    pub(super) fn keep_dir(&self, dir: DirHandle) -> Opened {
+        let fh = dir.handle();
+        self.dirs.add(fh, dir);
+        self.show(fh, Shown::Yes);
+        Opened::new(fh, kernel::OpenFlags::default())
     }
 
     /// An open file.

@@ -36,6 +36,7 @@ mod complaints;
 mod convert;
 mod fs;
 mod handle;
+mod held;
 mod lock;
 mod table;
 mod xattr;
@@ -45,6 +46,7 @@ use self::complaints::Complaints;
 use self::handle::Handle;
 use self::lock::Waiters;
 use self::table::Table;
+use crate::journal::Journal;
 use crate::kernel::{Config, Mount, MountOptions, Session, Terms, Threads, Transport};
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -108,6 +110,7 @@ pub struct Door {
     waiters: Arc<Waiters>,
     complaints: Arc<Complaints>,
     cache: Arc<KernelCache>,
+    journal: Option<Arc<Journal>>,
 }
 
 impl Door {
@@ -121,9 +124,12 @@ impl Door {
             dirs: Table::default(),
             waiters: Arc::default(),
             complaints: Arc::default(),
+            journal: None,
         }
     }
 }
+
+pub use held::{mount_noted, resume};
 
 /// A mount. Dropping it unmounts lazily.
 pub struct Mounted {
@@ -156,10 +162,19 @@ impl Mounted {
 /// # Errors
 /// Those of [`Session::mount`].
 pub fn mount(client: Arc<Client>, mountpoint: &Path, config: DoorConfig) -> io::Result<Mounted> {
+    mount_door(client, mountpoint, config, None)
+}
+
+fn mount_door(
+    client: Arc<Client>,
+    mountpoint: &Path,
+    config: DoorConfig,
+    journal: Option<Arc<Journal>>,
+) -> io::Result<Mounted> {
     let terms = Terms { max_write: config.max_request, ..Terms::default() };
     let options = MountOptions { max_read: config.max_request, ..config.options.clone() };
     let config_of_session = Config { terms, threads: config.threads, transport: config.transport };
-    let door = Door::new(client.clone(), config);
+    let door = Door { journal, ..Door::new(client.clone(), config) };
     let cache: Arc<dyn Keeping> = door.cache.clone();
     let session = Session::mount(door, mountpoint, &options, config_of_session)?;
     let widened = session.mounted().map_or(Ok(()), |mount| mount.set_read_ahead(READ_AHEAD));

@@ -3,20 +3,18 @@
 use parking_lot::RwLock;
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Shards, so that threads seldom meet.
 const SHARDS: usize = 16;
 
-/// Things by number.
+/// Things by number: that of the client's handle, which is never used again.
 pub(super) struct Table<T> {
     shards: [RwLock<HashMap<u64, Arc<T>>>; SHARDS],
-    next: AtomicU64,
 }
 
 impl<T> Default for Table<T> {
     fn default() -> Table<T> {
-        Table { shards: std::array::from_fn(|_| RwLock::default()), next: AtomicU64::new(1) }
+        Table { shards: std::array::from_fn(|_| RwLock::default()) }
     }
 }
 
@@ -25,11 +23,9 @@ impl<T> Table<T> {
         &self.shards[number as usize % SHARDS]
     }
 
-    /// Adds a thing and answers its number, which is never used again.
-    pub(super) fn add(&self, thing: T) -> u64 {
-        let number = self.next.fetch_add(1, Relaxed);
+    /// Adds a thing.
+    pub(super) fn add(&self, number: u64, thing: T) {
         self.shard(number).write().insert(number, Arc::new(thing));
-        number
     }
 
     /// The thing with this number.
@@ -48,13 +44,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_not_used_again() {
+    fn things_are_found_until_they_are_removed() {
         let table = Table::default();
-        let (one, two) = (table.add("one"), table.add("two"));
-        assert_eq!(table.get(one).as_deref(), Some(&"one"));
-        assert_eq!(table.remove(one).as_deref(), Some(&"one"));
-        assert!(table.get(one).is_none() && table.remove(one).is_none());
-        let three = table.add("three");
-        assert!(three != one && three != two);
+        table.add(1, "one");
+        table.add(17, "seventeen");
+        assert_eq!(table.get(17).as_deref(), Some(&"seventeen"));
+        assert_eq!(table.remove(1).as_deref(), Some(&"one"));
+        assert!(table.get(1).is_none() && table.remove(1).is_none());
     }
 }

@@ -108,6 +108,14 @@ impl Mount {
         Ok((Mount { mountpoint, by_root, connection }, device))
     }
 
+    /// What another process has mounted there.
+    pub fn existing(mountpoint: &Path) -> Mount {
+        // SAFETY: geteuid has no preconditions.
+        let by_root = unsafe { libc::geteuid() } == 0;
+        let connection = connection_of(mountpoint);
+        Mount { mountpoint: mountpoint.to_path_buf(), by_root, connection }
+    }
+
     /// Where it is.
     pub fn mountpoint(&self) -> &Path {
         &self.mountpoint

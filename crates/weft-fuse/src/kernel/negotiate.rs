@@ -94,6 +94,16 @@ impl Features {
         self & other == other
     }
 
+    /// As a number, to be kept.
+    pub const fn bits(self) -> u64 {
+        self.0
+    }
+
+    /// What was kept.
+    pub const fn from_bits(bits: u64) -> Features {
+        Features(bits)
+    }
+
     /// What this binding asks for unless told otherwise.
     pub const fn standard() -> Features {
         let list = [

@@ -103,7 +103,8 @@ impl Notifier {
     }
 
     /// Has the kernel send all unanswered requests again: what a daemon does that took over the
-    /// descriptor from a dead one. Needs the feature `HAS_RESEND`.
+    /// descriptor from a dead one, before it reads any: those that this process has read come again, too.
+    /// Needs the feature `HAS_RESEND`.
     ///
     /// # Errors
     /// See [`Notifier`].

@@ -83,23 +83,32 @@ impl Session {
         Session::start(fs, device, terms, threads, rings)
     }
 
-    /// Serves `fs` on a device that another process has initialised to the `terms` it found by
-    /// [`Session::terms`], and has left. `init` is not called. Requests that the other process
-    /// left unanswered come again after [`Notifier::resend`].
+    /// Serves `fs` on a device that another process has mounted as `mount`, has initialised to the `terms`
+    /// it found by [`Session::terms`], and has left. `init` is not called. Requests that the other process
+    /// left unanswered come again, the highest bit of their numbers set.
     ///
     /// # Errors
     /// `EOPNOTSUPP` if requests came through io_uring, whose rings have died with their process;
-    /// failure to start threads.
+    /// failure to start threads, `EINVAL` from a kernel that cannot send requests again.
     pub fn resume(
         fs: impl FileSystem,
-        device: Device,
+        mount: Mount,
+        device: Arc<Device>,
         terms: Terms,
         threads: Threads,
     ) -> io::Result<Session> {
         if terms.features.contains(Features::OVER_IO_URING) {
             return Err(Errno::EOPNOTSUPP.into());
         }
-        Session::start(fs, Arc::new(device), terms, threads.at_least_one(), None)
+        // Before anybody reads: what is being served already would be sent again, too.
+        match Notifier::new(device.clone()).resend() {
+            // It was unmounted meanwhile, which the workers will find, too.
+            Err(error) if error.raw_os_error() == Some(libc::ENOTCONN) => {}
+            other => other?,
+        }
+        let mut session = Session::start(fs, device, terms, threads.at_least_one(), None)?;
+        session.mount = Some(mount);
+        Ok(session)
     }
 
     fn start(

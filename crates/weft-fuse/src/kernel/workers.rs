@@ -27,6 +27,9 @@ pub struct Threads {
     pub max: usize,
     /// Each worker reads from a channel of its own instead of one shared by all.
     pub clone_channel: bool,
+    /// Memory for requests is there before they are read. Otherwise a process that is killed while it reads
+    /// one may have it answered with `EIO`, instead of leaving it to a successor.
+    pub resident: bool,
 }
 
 impl Threads {
@@ -39,7 +42,7 @@ impl Threads {
 
 impl Default for Threads {
     fn default() -> Threads {
-        Threads { spare: 2, max: 64, clone_channel: false }
+        Threads { spare: 2, max: 64, clone_channel: false, resident: false }
     }
 }
 
@@ -76,6 +79,9 @@ impl<F: FileSystem> Workers<F> {
     fn work(self: Arc<Self>, number: usize) {
         let device = self.channel();
         let mut buffer = Buffer::new(self.crew.server.terms.max_write as usize);
+        if self.threads.resident {
+            buffer.touch();
+        }
         let mut superfluous = 0;
         loop {
             let received = device.receive(buffer.incoming());

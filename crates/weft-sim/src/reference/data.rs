@@ -124,12 +124,18 @@ impl Tree {
         let Some((open, mode, secs)) = self.pick(hand) else { return };
         let Open { ref file, node, .. } = self.opens[open];
         let (mode, mtime) = (mode as u32 & 0o777, Timespec { secs: secs as i64, nanos: 1 });
-        let set = SetAttr { mode: Some(mode), mtime: Some(SetTime::At(mtime)), ..SetAttr::default() };
+        let set =
+            SetAttr { mode: Some(mode), mtime: Some(SetTime::At(mtime)), ..SetAttr::default() };
         let real = hand.client.setattr(&ctx(), self.fids[node], &set, Some(file));
         let told = hand.must("chmod", real);
         let seen = hand.must("getattr", hand.client.getattr(&ctx(), file.fid()));
         for attr in [told.attr, seen.attr] {
-            assert_eq!((attr.mode, attr.mtime), (mode, mtime), "of {} after they were set", attr.fid);
+            assert_eq!(
+                (attr.mode, attr.mtime),
+                (mode, mtime),
+                "of {} after they were set",
+                attr.fid
+            );
         }
         self.modes.insert(node, mode);
     }

@@ -4,6 +4,7 @@ use crate::cli::Global;
 use crate::cluster::Device;
 use crate::env::SystemEnv;
 use crate::logging::LogForm;
+use crate::mounts::holder::{self, Held};
 use crate::mounts::{self, LiveMount, MountOptions, Source, wait_until_answering};
 use crate::outcome::Outcome;
 use crate::process;
@@ -39,6 +40,8 @@ Mount options (-o, separated by commas):
   max_request=1MiB    largest request of the kernel
   transport=auto      how the kernel's requests come: dev (/dev/fuse), uring (FUSE over io_uring, which root
                       switches on in /sys/module/fuse/parameters/enable_uring), or auto, as offered
+  holder, noholder    a small process holds the mount, so that it outlives the one that serves it
+                      (default: the first, in the background; not with transport=uring)
   volume=NAME         another than the first volume
   foreground          stay in the foreground
   log=FILE            where a mount in the background writes its log")]
@@ -59,6 +62,9 @@ pub struct Mount {
     /// Sloppy options, verbose, no mtab: mount(8) passes them on, and they mean nothing here.
     #[arg(short = 's', short_aliases = ['v', 'n'], action = clap::ArgAction::Count, hide = true)]
     ignored: u8,
+    /// A holder has started this and is at standard input.
+    #[arg(long, hide = true)]
+    held: bool,
     /// Leave the terminal; for whoever starts this in the background.
     #[arg(long, hide = true)]
     detached: bool,
@@ -75,14 +81,42 @@ impl Mount {
         if self.detached {
             process::leave_terminal();
         }
+        if self.held {
+            return serve(&self.device, &self.dir, &options, Some(Held::greet()?));
+        }
+        if self.detached && options.is_held() {
+            return self.hold(options.key.as_deref(), global);
+        }
         if self.foreground || options.foreground || self.detached {
-            return serve(&self.device, &self.dir, &options);
+            return serve(&self.device, &self.dir, &options, None);
         }
         let log = options.log.clone().map_or_else(|| default_log(&self.dir), Ok)?;
         let list = self.options.join(",");
         start(&self.device, &self.dir, &list, options.key.as_deref(), &log, global.log)?;
         Ok(Outcome::Done)
     }
+
+    /// Holds the mount, which processes with the same arguments serve.
+    fn hold(&self, key: Option<&Path>, global: Global) -> anyhow::Result<Outcome> {
+        let dir = mounts::resolve(&self.dir)?;
+        let args = arguments(&self.device, &dir, key, global.log)?;
+        holder::hold(holder::Spec { dir, args, options: self.options.join(",") })
+    }
+}
+
+/// The arguments of a mount, without its options.
+fn arguments(
+    device: &Device,
+    dir: &Path,
+    key: Option<&Path>,
+    form: LogForm,
+) -> anyhow::Result<Vec<OsString>> {
+    let mut args: Vec<OsString> = vec!["mount".into(), device.to_string().into(), dir.into()];
+    args.extend(["--log".into(), form.name().into()]);
+    if let Some(key) = key {
+        args.extend(["--key".into(), std::path::absolute(key)?.into()]);
+    }
+    Ok(args)
 }
 
 /// Mounts by a process in the background; the mount answers when this returns.
@@ -98,14 +132,10 @@ pub fn start(
     form: LogForm,
 ) -> anyhow::Result<()> {
     let dir = mounts::resolve(dir)?;
-    let mut args: Vec<OsString> =
-        vec!["mount".into(), device.to_string().into(), dir.clone().into()];
-    args.extend(["--detached".into(), "--log".into(), form.name().into()]);
+    let mut args = arguments(device, &dir, key, form)?;
+    args.push("--detached".into());
     if !options.is_empty() {
         args.extend(["-o".into(), options.into()]);
-    }
-    if let Some(key) = key {
-        args.extend(["--key".into(), std::path::absolute(key)?.into()]);
     }
     process::start_in_background(&args, log, READY_PATIENCE)
         .with_context(|| format!("cannot mount {device} on dir={}", dir.display()))?;
@@ -113,7 +143,12 @@ pub fn start(
 }
 
 /// Serves the mount until it is unmounted or a signal comes.
-fn serve(device: &Device, dir: &Path, options: &MountOptions) -> anyhow::Result<Outcome> {
+fn serve(
+    device: &Device,
+    dir: &Path,
+    options: &MountOptions,
+    held: Option<Held>,
+) -> anyhow::Result<Outcome> {
     process::raise_file_limit();
     let events = Events::watch()?;
     let source = Source {
@@ -121,6 +156,7 @@ fn serve(device: &Device, dir: &Path, options: &MountOptions) -> anyhow::Result<
         subtree: device.subtree.clone(),
         registry: None,
         env: Arc::new(SystemEnv::new()),
+        held,
     };
     let mount = LiveMount::start(source, dir, options, &events)?;
     process::say_ready();

@@ -66,6 +66,7 @@ fn mount_all(config: &NodeConfig, node: &Node, events: &Events) -> anyhow::Resul
         let mut options = MountOptions::parse(&mount.options)?;
         options.key = options.key.or_else(|| config.key.clone());
         let source = Source {
+            held: None,
             managers: managers.clone(),
             subtree: String::new(),
             registry: Some(node.registry()),

@@ -15,7 +15,7 @@ const ROOTS: &str = "/run/weft";
 pub struct Record {
     /// Where it is.
     pub mountpoint: PathBuf,
-    /// The process that serves it.
+    /// The process that serves it, or that holds it.
     pub process: ProcessId,
     /// Addresses of the cluster's managers.
     pub managers: Vec<String>,
@@ -99,15 +99,40 @@ pub fn state_dir() -> anyhow::Result<PathBuf> {
     Ok(state.or_else(home).context("neither HOME nor XDG_STATE_HOME is set")?.join("weft"))
 }
 
-fn directory() -> anyhow::Result<PathBuf> {
+/// Where processes of this user keep what is valid until the next start of the machine.
+///
+/// # Errors
+/// As [`state_dir`].
+pub fn run_dir() -> anyhow::Result<PathBuf> {
     let runtime = || std::env::var_os("XDG_RUNTIME_DIR").map(|dir| Path::new(&dir).join("weft"));
-    let run = match std::env::var_os("WEFT_RUN_DIR") {
-        Some(dir) => dir.into(),
-        None if rustix::process::geteuid().is_root() => ROOTS.into(),
+    match std::env::var_os("WEFT_RUN_DIR") {
+        Some(dir) => Ok(dir.into()),
+        None if rustix::process::geteuid().is_root() => Ok(ROOTS.into()),
         // Who has come by su or cron has none; what is noted of a mount is true only while it lives.
-        None => runtime().map_or_else(state_dir, Ok)?,
-    };
-    Ok(run.join("mounts"))
+        None => runtime().map_or_else(state_dir, Ok),
+    }
+}
+
+/// Removes this process's record of a mount, which the one that served it may have left.
+///
+/// # Errors
+/// As [`run_dir`].
+pub fn forget(dir: &Path) -> anyhow::Result<()> {
+    let path = directory()?.join(file_name(dir));
+    drop(Kept { path, process: ProcessId::own() });
+    Ok(())
+}
+
+/// Where the holder of a mount listens.
+///
+/// # Errors
+/// As [`run_dir`].
+pub fn holder_socket(dir: &Path) -> anyhow::Result<PathBuf> {
+    Ok(run_dir()?.join("holders").join(file_name(dir)).with_extension("sock"))
+}
+
+fn directory() -> anyhow::Result<PathBuf> {
+    Ok(run_dir()?.join("mounts"))
 }
 
 /// `/mnt/a-b` becomes `mnt-a%2db.json`; no two paths share a name.

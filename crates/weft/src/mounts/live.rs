@@ -1,19 +1,21 @@
 //! A mount in this process.
 
 use super::book::{Kept, Record};
+use super::holder::Held;
 use super::options::MountOptions;
 use super::table::find_mounted;
 use crate::process::ProcessId;
 use crate::signals::{Event, Events};
 use anyhow::{Context, bail};
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 use weft_client::{Client, ClientConfig};
-use weft_fuse::door;
-use weft_fuse::kernel::Mount;
+use weft_fuse::door::{self, DoorConfig, Mounted};
+use weft_fuse::kernel::{Features, Mount};
 use weft_model::Env;
 use weft_rpc::registry::Registry;
 
@@ -37,6 +39,8 @@ pub struct Source {
     pub registry: Option<Arc<Registry>>,
     /// The clock.
     pub env: Arc<dyn Env>,
+    /// The holder of the mount.
+    pub held: Option<Held>,
 }
 
 /// A mount that this process serves.
@@ -81,7 +85,8 @@ impl LiveMount {
         options: &MountOptions,
         events: Sender<Event>,
     ) -> anyhow::Result<LiveMount> {
-        let dir = prepare(dir)?;
+        let carried_on = source.held.as_ref().is_some_and(|held| held.device.is_some());
+        let dir = if carried_on { dir.to_path_buf() } else { prepare(dir)? };
         let config = ClientConfig {
             managers: source.managers.clone(),
             key: options.key.as_deref().map(crate::keys::read).transpose()?,
@@ -99,25 +104,25 @@ impl LiveMount {
             ahead_chunk: 0,
             polls_locks: false,
         };
-        let client = Client::mount(config, source.registry, source.env)?;
         let mut door = options.door.clone();
         door.options.source = match source.managers.first() {
             Some(manager) => format!("{manager}:/{}", source.subtree.trim_start_matches('/')),
             None => "weft".into(),
         };
-        let mounted = door::mount(client.clone(), &dir, door)
-            .map_err(explained)
-            .with_context(|| format!("cannot mount on dir={}", dir.display()));
-        let mounted = match mounted {
-            Ok(mounted) => mounted,
-            Err(error) => {
-                // The failed mount is what there is to tell; the session ends with its lease.
-                let _ = client.unmount();
-                return Err(error);
-            }
-        };
+        let named = || format!("cannot mount on dir={}", dir.display());
+        let (client, mounted) = match &source.held {
+            None => begin(config, source.registry, source.env, &dir, door),
+            Some(held) if carried_on => carry_on(config, source.env, &dir, door, held),
+            Some(held) => begin_held(config, source.env, &dir, door, held),
+        }
+        .with_context(named)?;
         let Some(mount) = mounted.mount().cloned() else { bail!("the mount has ended at once") };
-        let record = note(&dir, &source.managers, options.key.as_deref(), &source.subtree)?;
+        let process = source.held.as_ref().map_or_else(ProcessId::own, |held| held.holder);
+        let key = options.key.as_deref();
+        let record = note(&dir, process, &source.managers, key, &source.subtree)?;
+        if let Some(held) = source.held {
+            held.obey(client.clone(), events.clone())?;
+        }
         let (tell, ended) = channel();
         let unmounted = dir.clone();
         std::thread::Builder::new().name("weft-mounted".into()).spawn(move || {
@@ -126,7 +131,8 @@ impl LiveMount {
             // Nobody listens when the process is ending.
             let _ = events.send(Event::Unmounted(unmounted));
         })?;
-        tracing::info!(dir = %dir.display(), client = %client.id(), "mounted");
+        let what = if carried_on { "carried on" } else { "mounted" };
+        tracing::info!(dir = %dir.display(), client = %client.id(), what);
         Ok(LiveMount { client, mount, ended, _record: record })
     }
 
@@ -174,6 +180,72 @@ impl LiveMount {
     }
 }
 
+/// A mount that lives as long as this process.
+fn begin(
+    config: ClientConfig,
+    registry: Option<Arc<Registry>>,
+    env: Arc<dyn Env>,
+    dir: &Path,
+    door: DoorConfig,
+) -> anyhow::Result<(Arc<Client>, Mounted)> {
+    let client = Client::mount(config, registry, env)?;
+    or_leave(door::mount(client.clone(), dir, door), client)
+}
+
+/// A new mount that outlives this process, if the kernel can send requests again.
+fn begin_held(
+    config: ClientConfig,
+    env: Arc<dyn Env>,
+    dir: &Path,
+    door: DoorConfig,
+    held: &Held,
+) -> anyhow::Result<(Arc<Client>, Mounted)> {
+    let client = Client::mount_noted(config, env, held.journal.clone())?;
+    let mounted = door::mount_noted(client.clone(), dir, door, held.journal.clone());
+    let ((mounted, device), client) = match mounted {
+        Ok(mounted) => (mounted, client),
+        Err(error) => return or_leave(Err(error), client),
+    };
+    let resends = held.journal.terms().features.contains(Features::HAS_RESEND);
+    if !resends {
+        tracing::warn!(
+            "this kernel cannot send requests again: the mount will not outlive a crash"
+        );
+    }
+    held.serving(resends.then(|| device.as_fd()))?;
+    Ok((client, mounted))
+}
+
+/// Carries on what another process has left. After a failure yet another one may.
+fn carry_on(
+    config: ClientConfig,
+    env: Arc<dyn Env>,
+    dir: &Path,
+    door: DoorConfig,
+    held: &Held,
+) -> anyhow::Result<(Arc<Client>, Mounted)> {
+    let journal = held.journal.clone();
+    let client = Client::resume(config, env, journal.clone(), journal.legacy())?;
+    let device = held.device.as_ref().context("there is no device")?.try_clone()?;
+    let mounted = door::resume(client.clone(), dir, door, journal, device)?;
+    held.serving(None)?;
+    Ok((client, mounted))
+}
+
+fn or_leave(
+    mounted: std::io::Result<Mounted>,
+    client: Arc<Client>,
+) -> anyhow::Result<(Arc<Client>, Mounted)> {
+    match mounted {
+        Ok(mounted) => Ok((client, mounted)),
+        Err(error) => {
+            // The failed mount is what there is to tell; the session ends with its lease.
+            let _ = client.unmount();
+            Err(explained(error))
+        }
+    }
+}
+
 fn is_busy(error: &std::io::Error) -> bool {
     // As an ordinary user the helper `fusermount3` unmounts, and says so in words.
     error.kind() == std::io::ErrorKind::ResourceBusy || error.to_string().contains("busy")
@@ -216,13 +288,14 @@ fn explained(error: std::io::Error) -> anyhow::Error {
 /// Notes the mount for commands.
 fn note(
     dir: &Path,
+    process: ProcessId,
     managers: &[String],
     key: Option<&Path>,
     subtree: &str,
 ) -> anyhow::Result<Kept> {
     let record = Record {
         mountpoint: dir.to_path_buf(),
-        process: ProcessId::own(),
+        process,
         managers: managers.to_vec(),
         key: key.map(std::path::absolute).transpose()?,
         subtree: subtree.to_string(),

@@ -1,6 +1,7 @@
 //! Mounts: made, noted where commands find them, and ended.
 
 mod book;
+pub mod holder;
 mod live;
 mod options;
 mod table;

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 use weft_client::Policy;
 use weft_fuse::door::DoorConfig;
+use weft_fuse::kernel::Transport;
 use weft_model::units::{parse_duration, parse_size};
 
 /// Soft mounts wait this long unless told otherwise.
@@ -45,6 +46,8 @@ pub struct MountOptions {
     /// Writes to files that nobody else has open are answered when the mount has them. Unless said otherwise,
     /// where no server is in the mount's process and would die with it.
     pub writes_behind: Option<bool>,
+    /// The mount outlives its process, where it can.
+    pub holder: bool,
     /// The kernel's side.
     pub door: DoorConfig,
 }
@@ -63,6 +66,7 @@ impl MountOptions {
             log: None,
             caches: true,
             writes_behind: None,
+            holder: true,
             door: DoorConfig::default(),
         };
         // Others are kept out unless root mounts, or is asked to let them in.
@@ -80,6 +84,8 @@ impl MountOptions {
                 "log" => options.log = Some(value.into()),
                 "foreground" => options.foreground = true,
                 "nocache" => options.caches = false,
+                "holder" => options.holder = true,
+                "noholder" => options.holder = false,
                 "writebehind" => options.writes_behind = Some(true),
                 "nowritebehind" => options.writes_behind = Some(false),
                 _ => options.set_door(name, value).map_err(bad)?,
@@ -89,6 +95,11 @@ impl MountOptions {
             options.policy = Policy::Soft(timeo);
         }
         Ok(options)
+    }
+
+    /// Whether a process of its own is to hold the mount. Rings of io_uring die with their process.
+    pub fn is_held(&self) -> bool {
+        self.holder && self.door.transport != Transport::Rings
     }
 
     fn set_door(&mut self, name: &str, value: &str) -> Result<(), String> {
@@ -121,10 +132,37 @@ impl MountOptions {
     }
 }
 
+/// The options of a mount that is to be served by another process: what the kernel or the servers were
+/// told cannot be changed any more.
+///
+/// # Errors
+/// Naming the option.
+pub fn replace(list: &str, changes: &str) -> Result<String, String> {
+    const CHANGEABLE: &[&str] = &["hard", "soft", "timeo", "key"];
+    for change in changes.split(',').map(str::trim).filter(|change| !change.is_empty()) {
+        let name = change.split('=').next().unwrap_or_default();
+        if !CHANGEABLE.contains(&name) {
+            return Err(format!("option {change:?} cannot be changed while it is mounted"));
+        }
+    }
+    let both = [list, changes].into_iter().filter(|list| !list.is_empty());
+    let both = both.collect::<Vec<_>>().join(",");
+    MountOptions::parse(&both).map_err(|error| error.to_string())?;
+    Ok(both)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use weft_fuse::kernel::Transport;
+
+    #[test]
+    fn only_what_this_side_decides_can_be_changed() {
+        assert_eq!(replace("ro,hard", "soft,timeo=5s").unwrap(), "ro,hard,soft,timeo=5s");
+        assert_eq!(replace("", "").unwrap(), "");
+        for refused in ["rw", "max_request=1M", "soft,timeo=never"] {
+            assert!(replace("hard", refused).is_err(), "{refused}");
+        }
+    }
 
     #[test]
     fn reads_what_mount_passes() {
