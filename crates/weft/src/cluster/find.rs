@@ -1,6 +1,6 @@
 //! Which cluster a command means.
 
-use super::device::with_port;
+use weft_client::device::with_port;
 use crate::commands::dev::{Home, default_dir};
 use crate::mounts::{self, Record};
 use anyhow::{Context, bail};

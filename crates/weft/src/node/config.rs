@@ -8,9 +8,6 @@ use std::path::{Path, PathBuf};
 use weft_mds::commit::Durability;
 use weft_model::throttle::Speed;
 
-/// Where servers listen unless told otherwise.
-pub const DEFAULT_PORT: u16 = 7420;
-
 /// Everything a server process is told.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -201,6 +198,7 @@ impl NodeConfig {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use weft_client::device::DEFAULT_PORT;
 
     #[test]
     fn the_example_is_read_back_and_checked() {
