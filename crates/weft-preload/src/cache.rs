@@ -190,7 +190,10 @@ impl Cache {
                 let (count, _) = kept.asked.entry(dir).or_insert((0, Instant::now()));
                 *count = count.saturating_add(1);
                 kept.learn(dir, name, &found, stamp);
-                Ok(Some(found.attr))
+                // The answer may be from before a write of ours that was reported before it came.
+                let is_sure = kept.changes.is_unchanged(&Key::Attr(found.fid), stamp);
+                drop(kept);
+                Ok(Some(if is_sure { found.attr } else { self.attr(found.fid)?.attr }))
             }
             Lookup::Absent(grant) => {
                 if kept.changes.is_unchanged(&Key::Name(dir, name.into()), stamp) {

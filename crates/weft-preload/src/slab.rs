@@ -125,11 +125,6 @@ impl Slot {
         Slot { slab: self.slab.clone(), at: self.at }
     }
 
-    /// Sets the offset of what was just opened.
-    pub fn set(&self, offset: u64) {
-        self.cell().offset.store(offset, Ordering::Relaxed);
-    }
-
     /// Does something with the offset while no other process does. The caller keeps its own threads out.
     pub fn with<T>(&self, act: impl FnOnce(&mut u64) -> T) -> T {
         let shared = self.slab.shared.load(Ordering::Relaxed);
