@@ -8,12 +8,13 @@
 //! Many names asked for one by one in a directory have it listed with attributes, in a few requests.
 
 use crate::caller;
+use crate::path::Node;
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use weft_client::{Client, Ctx, Found, Grant, Keeping, Lookup, Recalled};
-use weft_model::{Attr, ErrorKind, Fid, Result};
+use weft_model::{Fid, FileType, Result};
 
 /// Names and attributes kept at most, each.
 const MAX_KEPT: usize = 1 << 16;
@@ -33,6 +34,8 @@ pub enum Key {
     Attr(Fid),
     /// A name in a directory.
     Name(Fid, Box<[u8]>),
+    /// The attributes of it is not known what.
+    Attrs,
     /// It is not known what.
     All,
 }
@@ -43,9 +46,12 @@ pub struct Cache {
     kept: Mutex<Kept>,
 }
 
+/// What a name stands for, or that there is nothing.
+type Stands = Option<(Fid, FileType)>;
+
 #[derive(Default)]
 struct Kept {
-    names: HashMap<Fid, HashMap<Box<[u8]>, (Option<Fid>, Grant)>>,
+    names: HashMap<Fid, HashMap<Box<[u8]>, (Stands, Grant)>>,
     names_count: usize,
     attrs: HashMap<Fid, Found>,
     /// Targets of symbolic links, which never change.
@@ -70,14 +76,16 @@ struct Changes {
 
 impl Changes {
     fn is_under_way(&self, key: &Key) -> bool {
+        let has = |key: &Key| self.under_way.contains_key(key);
         !self.under_way.is_empty()
-            && (self.under_way.contains_key(key) || self.under_way.contains_key(&Key::All))
+            && (has(key) || has(&Key::All) || matches!(key, Key::Attr(_)) && has(&Key::Attrs))
     }
 
     /// Whether an answer asked for when `stamp` changes had ended is still true.
     fn is_unchanged(&self, key: &Key, stamp: u64) -> bool {
-        let last = self.last.get(key).copied().unwrap_or(0);
-        !self.is_under_way(key) && last.max(self.forgotten) <= stamp
+        let last = |key: &Key| self.last.get(key).copied().unwrap_or(0);
+        let attrs = if matches!(key, Key::Attr(_)) { last(&Key::Attrs) } else { 0 };
+        !self.is_under_way(key) && last(key).max(attrs).max(self.forgotten) <= stamp
     }
 
     fn begin(&mut self, key: &Key) {
@@ -110,6 +118,7 @@ impl Kept {
                     self.names_count -= 1;
                 }
             }
+            Key::Attrs => self.attrs.clear(),
             Key::All => {
                 self.attrs.clear();
                 self.names.clear();
@@ -118,7 +127,7 @@ impl Kept {
         }
     }
 
-    fn put_name(&mut self, dir: Fid, name: &[u8], stands_for: Option<Fid>, grant: Grant) {
+    fn put_name(&mut self, dir: Fid, name: &[u8], stands_for: Stands, grant: Grant) {
         if grant == Grant::NONE {
             return;
         }
@@ -145,7 +154,7 @@ impl Kept {
     /// Takes what an answer told that was asked for at `stamp`.
     fn learn(&mut self, dir: Fid, name: &[u8], found: &Found, stamp: u64) {
         if self.changes.is_unchanged(&Key::Name(dir, name.into()), stamp) {
-            self.put_name(dir, name, Some(found.fid), found.name_grant);
+            self.put_name(dir, name, Some((found.fid, found.kind)), found.name_grant);
         }
         self.learn_attr(found, stamp);
     }
@@ -163,23 +172,13 @@ impl Cache {
         Cache { client, kept: Mutex::default() }
     }
 
-    /// What a name stands for. `.` is the directory itself, `..` the one above it.
+    /// What a name stands for; `.` and `..` are names.
     ///
     /// # Errors
     /// Those of the MDT.
-    pub fn look(&self, dir: Fid, name: &[u8]) -> Result<Option<Attr>> {
-        if name == b"." {
-            return Ok(Some(self.attr(dir)?.attr));
-        }
-        match self.known(dir, name) {
-            Some(None) => return Ok(None),
-            Some(Some(fid)) => match self.attr(fid) {
-                Ok(found) => return Ok(Some(found.attr)),
-                // Gone since: the name is asked for anew.
-                Err(error) if error.kind == ErrorKind::Stale => {}
-                Err(error) => return Err(error),
-            },
-            None => {}
+    pub fn look(&self, dir: Fid, name: &[u8]) -> Result<Option<Node>> {
+        if let Some(known) = self.known(dir, name) {
+            return Ok(known.map(|(fid, kind)| Node { fid, kind, attr: None }));
         }
         self.list_if_worth(dir);
         let stamp = self.stamp();
@@ -193,7 +192,8 @@ impl Cache {
                 // The answer may be from before a write of ours that was reported before it came.
                 let is_sure = kept.changes.is_unchanged(&Key::Attr(found.fid), stamp);
                 drop(kept);
-                Ok(Some(if is_sure { found.attr } else { self.attr(found.fid)?.attr }))
+                let attr = is_sure.then_some(found.attr);
+                Ok(Some(Node { fid: found.fid, kind: found.kind, attr }))
             }
             Lookup::Absent(grant) => {
                 if kept.changes.is_unchanged(&Key::Name(dir, name.into()), stamp) {
@@ -205,7 +205,7 @@ impl Cache {
     }
 
     /// The inode that a name is known to stand for. The outer option: whether anything is known.
-    fn known(&self, dir: Fid, name: &[u8]) -> Option<Option<Fid>> {
+    fn known(&self, dir: Fid, name: &[u8]) -> Option<Option<(Fid, FileType)>> {
         let (stands_for, grant) = {
             let mut kept = self.kept.lock();
             let identity = caller::identity();
@@ -270,7 +270,7 @@ impl Cache {
 
     /// What the name that is to be removed is known to stand for, or that nothing is known.
     pub fn key_of(&self, dir: Fid, name: &[u8]) -> Key {
-        self.known(dir, name).flatten().map_or(Key::All, Key::Attr)
+        self.known(dir, name).flatten().map_or(Key::Attrs, |(fid, _)| Key::Attr(fid))
     }
 
     /// Before a request that changes something. It ends when what is returned is dropped.
@@ -392,7 +392,7 @@ impl Drop for Change {
             kept.changes.end(key);
         }
         if let Some((dir, name, found)) = made {
-            kept.put_name(dir, &name, Some(found.fid), found.name_grant);
+            kept.put_name(dir, &name, Some((found.fid, found.kind)), found.name_grant);
             if !kept.changes.is_under_way(&Key::Attr(found.fid)) {
                 kept.put_attr(&found);
             }

@@ -39,17 +39,34 @@ pub trait World {
     /// Those of the servers.
     fn root(&self, mount: usize) -> Result<Fid, Errno>;
 
-    /// What a name stands for; `..` is one.
+    /// What a name stands for; `.` and `..` are names.
     ///
     /// # Errors
     /// Those of the servers, and if the directory is none.
-    fn look(&self, mount: usize, dir: Fid, name: &[u8]) -> Result<Option<Attr>, Errno>;
+    fn look(&self, mount: usize, dir: Fid, name: &[u8]) -> Result<Option<Node>, Errno>;
+
+    /// Attributes as of now; nothing if it is gone.
+    ///
+    /// # Errors
+    /// Those of the servers.
+    fn attr(&self, mount: usize, node: &Node) -> Result<Option<Attr>, Errno>;
 
     /// The target of a symbolic link.
     ///
     /// # Errors
     /// Those of the servers.
     fn link(&self, mount: usize, fid: Fid) -> Result<Vec<u8>, Errno>;
+}
+
+/// What a name stands for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Node {
+    /// The inode.
+    pub fid: Fid,
+    /// What it is, which never changes.
+    pub kind: FileType,
+    /// Its attributes, if they came along.
+    pub attr: Option<Attr>,
 }
 
 /// A directory that a walk is in.
@@ -183,7 +200,10 @@ impl<W: World> Walk<'_, W> {
             Here::Weft(dir) => {
                 let found = match self.wanted {
                     Wanted::Name => None,
-                    _ => self.world.look(dir.mount, dir.fid, b".")?,
+                    _ => {
+                        let node = Node { fid: dir.fid, kind: FileType::Directory, attr: None };
+                        self.world.attr(dir.mount, &node)?
+                    }
                 };
                 Ok(Place::Weft(Spot { dir, name: Vec::new(), found, slash: true }))
             }
@@ -249,24 +269,37 @@ impl<W: World> Walk<'_, W> {
         let found = world.look(dir.mount, dir.fid, name)?;
         let follows = !last || self.wanted == Wanted::Target || self.slash_follows();
         match found {
-            Some(attr) if attr.kind == FileType::Symlink && follows => {
-                let target = world.link(dir.mount, attr.fid)?;
+            Some(node) if node.kind == FileType::Symlink && follows => {
+                let target = world.link(dir.mount, node.fid)?;
                 self.follow(&target)?;
                 Ok(None)
             }
-            Some(attr) if (!last || self.slash) && attr.kind != FileType::Directory => {
+            Some(node) if (!last || self.slash) && node.kind != FileType::Directory => {
                 Err(Errno(libc::ENOTDIR))
             }
             None if !last => Err(Errno(libc::ENOENT)),
-            Some(attr) if !last => {
+            Some(node) if !last => {
                 let path = below(&dir.path, name);
-                self.here = Here::Weft(Dir { fid: attr.fid, path, ..dir });
+                self.here = Here::Weft(Dir { fid: node.fid, path, ..dir });
                 Ok(None)
             }
             found => {
+                let found = self.attr_of(&dir, name, found)?;
                 let (name, slash) = (name.to_vec(), self.slash);
                 Ok(Some(Place::Weft(Spot { dir, name, found, slash })))
             }
+        }
+    }
+
+    /// Attributes of what a name stands for. If that is gone, the name stands for another one by now, or for none.
+    fn attr_of(&self, dir: &Dir, name: &[u8], node: Option<Node>) -> Result<Option<Attr>, Errno> {
+        let Some(node) = node else { return Ok(None) };
+        if let Some(attr) = self.world.attr(dir.mount, &node)? {
+            return Ok(Some(attr));
+        }
+        match self.world.look(dir.mount, dir.fid, name)? {
+            Some(other) => self.world.attr(dir.mount, &other),
+            None => Ok(None),
         }
     }
 

@@ -1,11 +1,11 @@
 //! Where paths lead, asked of the kernel and the servers; and whether there is anything to ask at all.
 
-use crate::path::{Errno, Here, Place, Spot, Wanted, World, resolve};
+use crate::path::{Errno, Here, Node, Place, Spot, Wanted, World, resolve};
 use crate::process::Process;
 use crate::{fds, real};
 use std::ffi::{CStr, CString};
 use std::os::fd::RawFd;
-use weft_model::{Attr, Fid};
+use weft_model::{Attr, ErrorKind, Fid};
 
 /// Longest path that the kernel tells, bytes.
 const MAX_PATH: usize = 4096;
@@ -41,8 +41,19 @@ impl World for Process {
         Ok(self.live(mount)?.client.root())
     }
 
-    fn look(&self, mount: usize, dir: Fid, name: &[u8]) -> Result<Option<Attr>, Errno> {
+    fn look(&self, mount: usize, dir: Fid, name: &[u8]) -> Result<Option<Node>, Errno> {
         Ok(self.live(mount)?.cache.look(dir, name)?)
+    }
+
+    fn attr(&self, mount: usize, node: &Node) -> Result<Option<Attr>, Errno> {
+        if node.attr.is_some() {
+            return Ok(node.attr);
+        }
+        match self.live(mount)?.cache.attr(node.fid) {
+            Ok(found) => Ok(Some(found.attr)),
+            Err(error) if error.kind == ErrorKind::Stale => Ok(None),
+            Err(error) => Err(error.into()),
+        }
     }
 
     fn link(&self, mount: usize, fid: Fid) -> Result<Vec<u8>, Errno> {

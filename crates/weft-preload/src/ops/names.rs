@@ -121,7 +121,7 @@ pub fn rename(process: &Process, from: &Spot, to: &Spot, flags: u32) -> Result<(
     let (ctx, live) = (caller::ctx(), process.live(from.dir.mount)?);
     if from.slash || to.slash {
         let found = live.cache.look(from.dir.fid, &from.name)?;
-        if found.is_some_and(|attr| attr.kind != FileType::Directory) {
+        if found.is_some_and(|node| node.kind != FileType::Directory) {
             return Err(Errno(libc::ENOTDIR));
         }
     }

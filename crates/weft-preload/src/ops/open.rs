@@ -8,8 +8,8 @@ use crate::process::Process;
 use crate::cache::Key;
 use std::os::fd::RawFd;
 use std::sync::Arc;
-use weft_client::{CreateArgs, Created, OpenFlags};
-use weft_model::{Attr, ErrorKind, Fid, FileType};
+use weft_client::{CreateArgs, Created, OpenFile, OpenFlags};
+use weft_model::{Attr, ErrorKind, Fid, FileType, SetAttr};
 
 /// What of the path has to be known before it is opened. A file that may have to be made is not looked for first.
 pub fn wanted(flags: i32) -> Wanted {
@@ -86,19 +86,23 @@ fn create(
 ) -> Result<Outcome, Errno> {
     let (dir, name) = (spot.dir.fid, spot.name.as_slice());
     let exclusive = flags & libc::O_EXCL != 0;
+    let mut keys = vec![Key::Attr(dir), Key::Name(dir, name.into())];
+    // What is there already is cut afterwards, when it is known what it is. The right to comes with a handle
+    // for writing only.
+    let cuts_later = cuts(flags) && flags & libc::O_ACCMODE != libc::O_RDONLY;
+    let now = if cuts_later { flags & !libc::O_TRUNC } else { flags };
+    if cuts(now) {
+        keys.push(Key::Attrs);
+    }
     let args = CreateArgs {
         mode: mode & 0o7777,
-        flags: OpenFlags::from_linux(flags as u32),
+        flags: OpenFlags::from_linux(now as u32),
         exclusive,
         layout: None,
     };
-    let mut keys = vec![Key::Attr(dir), Key::Name(dir, name.into())];
-    if cuts(flags) && !exclusive {
-        keys.push(live.cache.key_of(dir, name));
-    }
     let mut change = live.cache.change(keys);
     let made = live.client.create(&caller::ctx_with_umask(), dir, name, &args);
-    let Created { attr, file, .. } = match made {
+    let Created { attr, file, created } = match made {
         Err(error) if error.kind == ErrorKind::Loop && flags & libc::O_NOFOLLOW == 0 => {
             return Ok(Outcome::IsLink);
         }
@@ -106,8 +110,24 @@ fn create(
     };
     change.made(dir, name, &attr);
     drop(change);
+    let handle = Handle::File(file);
+    if let Handle::File(file) = &handle
+        && cuts_later
+        && !created
+        && let Err(error) = cut(live, file)
+    {
+        live.close(Arc::new(handle), None, None);
+        return Err(error);
+    }
     let what = (attr.fid, attr.kind);
-    keep(process, live.clone(), spot, what, flags, Handle::File(file)).map(Outcome::Open)
+    keep(process, live.clone(), spot, what, flags, handle).map(Outcome::Open)
+}
+
+fn cut(live: &Live, file: &OpenFile) -> Result<(), Errno> {
+    let _change = live.cache.change(vec![Key::Attr(file.fid())]);
+    let size = SetAttr { size: Some(0), ..SetAttr::default() };
+    live.client.setattr(&caller::ctx(), file.fid(), &size, Some(file))?;
+    Ok(())
 }
 
 fn tmpfile(

@@ -44,17 +44,20 @@ impl World for Fake {
     fn root(&self, _: usize) -> Result<Fid, Errno> {
         Ok(Fid(1))
     }
-    fn look(&self, _: usize, dir: Fid, name: &[u8]) -> Result<Option<Attr>, Errno> {
+    fn look(&self, _: usize, dir: Fid, name: &[u8]) -> Result<Option<Node>, Errno> {
         let name = std::str::from_utf8(name).unwrap();
-        let found = if name == "." { Some(dir.0) } else { self.names.get(&(dir.0, name)).copied() };
+        let found = self.names.get(&(dir.0, name)).copied();
         Ok(found.map(|fid| {
             let kind = match fid {
                 fid if self.links.contains_key(&fid) => FileType::Symlink,
                 fid if self.files.contains(&fid) => FileType::Regular,
                 _ => FileType::Directory,
             };
-            attr(fid, kind)
+            Node { fid: Fid(fid), kind, attr: None }
         }))
+    }
+    fn attr(&self, _: usize, node: &Node) -> Result<Option<Attr>, Errno> {
+        Ok(Some(attr(node.fid.0, node.kind)))
     }
     fn link(&self, _: usize, fid: Fid) -> Result<Vec<u8>, Errno> {
         Ok(self.links[&fid.0].as_bytes().to_vec())
