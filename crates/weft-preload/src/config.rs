@@ -122,7 +122,8 @@ mod tests {
 
     #[test]
     fn says_what_is_wrong() {
-        for bad in ["/w", "w=mgr", "/=mgr", "/a/../b=mgr", "/w=", "/w=mgr?bananas", "/w=m?timeo=x"] {
+        for bad in ["/w", "w=mgr", "/=mgr", "/a/../b=mgr", "/w=", "/w=mgr?bananas", "/w=m?timeo=x"]
+        {
             assert!(parse(bad).is_err(), "{bad}");
         }
         assert!(parse("/w=a;/w/x=b").is_err());

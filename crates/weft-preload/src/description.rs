@@ -16,7 +16,8 @@ use weft_model::{Fid, FileType};
 /// Flags of open(2) that `F_SETFL` may change.
 const CHANGEABLE: i32 = libc::O_APPEND | libc::O_NONBLOCK | libc::O_NOATIME | libc::O_DIRECT;
 /// Flags that say what to do at open only.
-const AT_OPEN: i32 = libc::O_CREAT | libc::O_EXCL | libc::O_TRUNC | libc::O_CLOEXEC | libc::O_NOCTTY;
+const AT_OPEN: i32 =
+    libc::O_CREAT | libc::O_EXCL | libc::O_TRUNC | libc::O_CLOEXEC | libc::O_NOCTTY;
 /// Owner of all fcntl(2) locks of this process.
 pub const PROCESS: u64 = 1;
 

@@ -118,8 +118,7 @@ pub fn reserve(from: usize, cloexec: bool) -> RawFd {
         if blank < 0 {
             return blank;
         }
-        if let Err(known) =
-            BLANK.compare_exchange(-1, blank, Ordering::Relaxed, Ordering::Relaxed)
+        if let Err(known) = BLANK.compare_exchange(-1, blank, Ordering::Relaxed, Ordering::Relaxed)
         {
             close(blank);
             blank = known;

@@ -48,10 +48,8 @@ impl State {
             let File { number, mount, fid, kind, flags, slot, path } = file;
             let (kind, fid, path) = (*kind as u8, fid.0, hex(path));
             let (memory, at) = slot;
-            let _ = writeln!(
-                text,
-                "file {number} {mount} {fid} {kind} {flags} {memory} {at} {path}"
-            );
+            let _ =
+                writeln!(text, "file {number} {mount} {fid} {kind} {flags} {memory} {at} {path}");
         }
         text
     }

@@ -264,7 +264,9 @@ impl Process {
         let Some(text) = std::env::var_os(handover::VARIABLE) else { return };
         // SAFETY: the program has no threads yet.
         unsafe { std::env::remove_var(handover::VARIABLE) };
-        let Some(memory) = text.to_str().and_then(|text| text.parse::<RawFd>().ok()) else { return };
+        let Some(memory) = text.to_str().and_then(|text| text.parse::<RawFd>().ok()) else {
+            return;
+        };
         let Some(state) = read_all(memory).and_then(|text| State::from_text(&text)) else { return };
         fds::close(memory);
         if let Some((mount, fid, path)) = state.cwd
@@ -279,7 +281,9 @@ impl Process {
             }
             let slab = slabs.entry(file.slot.0).or_insert_with(|| Slab::inherited(file.slot.0));
             keep_over_exec(file.slot.0, false);
-            let Some(slot) = slab.as_ref().and_then(|slab| slab.slot(file.slot.1)) else { continue };
+            let Some(slot) = slab.as_ref().and_then(|slab| slab.slot(file.slot.1)) else {
+                continue;
+            };
             let handover::File { number, mount, fid, kind, flags, slot: place, path } = file;
             let opened = Opened { mount, fid, kind, path, flags };
             let description = known

@@ -92,7 +92,6 @@ impl Slab {
     pub fn slot(self: &Arc<Slab>, at: u32) -> Option<Slot> {
         ((at as usize) < SLOTS).then(|| Slot { slab: self.clone(), at })
     }
-
 }
 
 impl Drop for Slab {
@@ -147,8 +146,8 @@ impl Slot {
             let taken = holder.compare_exchange(0, own, Ordering::Acquire, Ordering::Relaxed);
             let Err(other) = taken else { return };
             // SAFETY: signal 0 only asks whether the process is there.
-            let dead = unsafe { libc::kill(other as i32, 0) } != 0
-                && crate::guard::errno() == libc::ESRCH;
+            let dead =
+                unsafe { libc::kill(other as i32, 0) } != 0 && crate::guard::errno() == libc::ESRCH;
             if dead || other == own || since.elapsed() > HELD_TOO_LONG {
                 // Whoever is first has it; the others look again.
                 let _ = holder.compare_exchange(other, 0, Ordering::Relaxed, Ordering::Relaxed);

@@ -193,7 +193,10 @@ mod tests {
     fn modes_are_those_of_fopen() {
         assert_eq!(flags(b"r"), Some(libc::O_RDONLY));
         assert_eq!(flags(b"rb+"), Some(libc::O_RDWR));
-        assert_eq!(flags(b"we"), Some(libc::O_WRONLY | libc::O_CREAT | libc::O_TRUNC | libc::O_CLOEXEC));
+        assert_eq!(
+            flags(b"we"),
+            Some(libc::O_WRONLY | libc::O_CREAT | libc::O_TRUNC | libc::O_CLOEXEC)
+        );
         assert_eq!(flags(b"a,ccs=x+"), Some(libc::O_WRONLY | libc::O_CREAT | libc::O_APPEND));
         assert_eq!((flags(b""), flags(b"z")), (None, None));
     }

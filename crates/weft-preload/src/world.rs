@@ -99,7 +99,8 @@ impl Process {
         match self.get(dir) {
             Some(description) => Ok(Here::Weft(description.dir()?)),
             None => {
-                let name = CString::new(format!("/proc/self/fd/{dir}")).map_err(|_| Errno(libc::EINVAL))?;
+                let name = CString::new(format!("/proc/self/fd/{dir}"))
+                    .map_err(|_| Errno(libc::EINVAL))?;
                 let path = real_link(&name).ok_or(Errno(libc::EBADF))?;
                 Ok(Here::Real(if path == b"/" { Vec::new() } else { path }))
             }
@@ -146,7 +147,9 @@ impl Process {
         }
         match self.find(dir, path, wanted)? {
             Place::Weft(spot) => Ok(Route::Weft(spot)),
-            Place::Real(path) => Ok(Route::Real(CString::new(path).map_err(|_| Errno(libc::EINVAL))?)),
+            Place::Real(path) => {
+                Ok(Route::Real(CString::new(path).map_err(|_| Errno(libc::EINVAL))?))
+            }
         }
     }
 

@@ -40,6 +40,8 @@ enum Command {
     Dev(c::dev::Command),
     /// Mount a file system.
     Mount(c::mount::Mount),
+    /// Run a command that sees a file system without a mount.
+    Preload(c::preload::Preload),
     /// Unmount a file system.
     Umount(c::umount::Umount),
     /// Show space or inodes of every target.
@@ -104,6 +106,7 @@ impl Command {
         match self {
             Command::Dev(command) => command.run(global),
             Command::Mount(command) => command.run(global),
+            Command::Preload(command) => command.run(),
             Command::Umount(command) => command.run(),
             Command::Df(command) => command.run(global),
             Command::Getstripe(command) => command.run(global),

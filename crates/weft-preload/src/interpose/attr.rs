@@ -151,4 +151,3 @@ unsafe extern "C" fn utime(path: Path, times: *const libc::utimbuf) -> c_int {
     let times = times.as_ref().map(|times| [whole(times.actime), whole(times.modtime)]);
     utimensat(AT_FDCWD, path, address(&times), 0)
 }
-

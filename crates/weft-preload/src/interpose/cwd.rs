@@ -84,7 +84,11 @@ pub(super) unsafe extern "C" fn get_current_dir_name() -> *mut c_char {
 }
 
 #[unsafe(no_mangle)]
-pub(super) unsafe extern "C" fn __getcwd_chk(buf: *mut c_char, len: size_t, room: size_t) -> *mut c_char {
+pub(super) unsafe extern "C" fn __getcwd_chk(
+    buf: *mut c_char,
+    len: size_t,
+    room: size_t,
+) -> *mut c_char {
     if len > room {
         libc::abort();
     }
@@ -125,7 +129,11 @@ pub(super) unsafe extern "C" fn canonicalize_file_name(path: Path) -> *mut c_cha
 }
 
 #[unsafe(no_mangle)]
-pub(super) unsafe extern "C" fn __realpath_chk(path: Path, out: *mut c_char, room: size_t) -> *mut c_char {
+pub(super) unsafe extern "C" fn __realpath_chk(
+    path: Path,
+    out: *mut c_char,
+    room: size_t,
+) -> *mut c_char {
     if room < libc::PATH_MAX as size_t {
         libc::abort();
     }

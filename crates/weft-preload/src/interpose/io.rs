@@ -1,12 +1,12 @@
 //! Reading, writing, seeking, and what else concerns data.
 
 use super::{active, alias, answer, at, on_fd};
+use crate::guard::set_errno;
+use crate::ops::attr;
 use crate::ops::data::{self, At};
 use crate::ops::map::{self, Wish};
-use crate::ops::attr;
 use crate::path::{Errno, Wanted};
 use crate::{fds, real};
-use crate::guard::set_errno;
 use libc::{c_char, c_int, c_void, iovec, off64_t, size_t, ssize_t};
 
 /// Most parts of one request.
@@ -15,7 +15,11 @@ const MAX_PARTS: c_int = 1024;
 const SENT: usize = 1 << 20;
 
 unsafe fn input<'a>(buf: *const c_void, len: size_t) -> &'a [u8] {
-    if len == 0 { &[] } else { std::slice::from_raw_parts(buf.cast(), len.min(isize::MAX as usize)) }
+    if len == 0 {
+        &[]
+    } else {
+        std::slice::from_raw_parts(buf.cast(), len.min(isize::MAX as usize))
+    }
 }
 
 unsafe fn output<'a>(buf: *mut c_void, len: size_t) -> &'a mut [u8] {
@@ -238,7 +242,11 @@ unsafe extern "C" fn fdatasync(fd: c_int) -> c_int {
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn syncfs(fd: c_int) -> c_int {
-    on_fd(fd, |p, description| data::sync_all(p, description.mount).map(|()| 0), || real::syncfs(fd))
+    on_fd(
+        fd,
+        |p, description| data::sync_all(p, description.mount).map(|()| 0),
+        || real::syncfs(fd),
+    )
 }
 
 #[unsafe(no_mangle)]

@@ -23,7 +23,7 @@ mod xattr;
 
 use crate::description::Description;
 use crate::fds;
-use crate::guard::{errno, guarded, is_inside, set_errno, Inside};
+use crate::guard::{Inside, errno, guarded, is_inside, set_errno};
 use crate::path::{Errno, Spot, Wanted};
 use crate::process::{Process, process};
 use crate::world::Route;

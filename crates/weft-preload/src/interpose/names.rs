@@ -28,7 +28,12 @@ pub(super) unsafe extern "C" fn mkdir(path: Path, mode: mode_t) -> c_int {
 }
 
 #[unsafe(no_mangle)]
-pub(super) unsafe extern "C" fn mknodat(dir: c_int, path: Path, mode: mode_t, device: dev_t) -> c_int {
+pub(super) unsafe extern "C" fn mknodat(
+    dir: c_int,
+    path: Path,
+    mode: mode_t,
+    device: dev_t,
+) -> c_int {
     at(
         dir,
         path,
@@ -125,7 +130,13 @@ unsafe fn both(
 }
 
 #[unsafe(no_mangle)]
-pub(super) unsafe extern "C" fn renameat2(from: c_int, a: Path, to: c_int, b: Path, flags: c_uint) -> c_int {
+pub(super) unsafe extern "C" fn renameat2(
+    from: c_int,
+    a: Path,
+    to: c_int,
+    b: Path,
+    flags: c_uint,
+) -> c_int {
     both(
         (from, a),
         (to, b),
@@ -146,7 +157,13 @@ pub(super) unsafe extern "C" fn rename(a: Path, b: Path) -> c_int {
 }
 
 #[unsafe(no_mangle)]
-pub(super) unsafe extern "C" fn linkat(from: c_int, a: Path, to: c_int, b: Path, flags: c_int) -> c_int {
+pub(super) unsafe extern "C" fn linkat(
+    from: c_int,
+    a: Path,
+    to: c_int,
+    b: Path,
+    flags: c_int,
+) -> c_int {
     if means_fd(a, flags) && crate::fds::is_weft(from) {
         return link_fd(from, to, b);
     }
@@ -199,7 +216,12 @@ pub(super) unsafe extern "C" fn symlink(target: Path, path: Path) -> c_int {
 }
 
 #[unsafe(no_mangle)]
-pub(super) unsafe extern "C" fn readlinkat(dir: c_int, path: Path, buf: *mut c_char, len: size_t) -> ssize_t {
+pub(super) unsafe extern "C" fn readlinkat(
+    dir: c_int,
+    path: Path,
+    buf: *mut c_char,
+    len: size_t,
+) -> ssize_t {
     at(
         dir,
         path,
@@ -247,7 +269,11 @@ pub(super) unsafe extern "C" fn __readlinkat_chk(
 }
 
 #[unsafe(no_mangle)]
-pub(super) unsafe extern "C" fn __xmknod(_: c_int, path: Path, mode: mode_t, device: *const dev_t) -> c_int {
+pub(super) unsafe extern "C" fn __xmknod(
+    _: c_int,
+    path: Path,
+    mode: mode_t,
+    device: *const dev_t,
+) -> c_int {
     mknod(path, mode, *device)
 }
-

@@ -13,7 +13,12 @@ const IS_LINK: c_int = c_int::MIN;
 type Path = *const c_char;
 
 #[unsafe(no_mangle)]
-pub(super) unsafe extern "C" fn openat64(dir: c_int, path: Path, flags: c_int, mode: mode_t) -> c_int {
+pub(super) unsafe extern "C" fn openat64(
+    dir: c_int,
+    path: Path,
+    flags: c_int,
+    mode: mode_t,
+) -> c_int {
     let first = open_as(dir, path, flags, mode, wanted(flags));
     if first != IS_LINK {
         return first;

@@ -9,8 +9,8 @@ use super::{active, cwd, fd, open};
 use crate::guard::errno;
 use crate::handover::VARIABLE;
 use crate::process::Process;
-use crate::world::Route;
 use crate::real;
+use crate::world::Route;
 use libc::{
     FILE, c_char, c_int, c_short, mode_t, pid_t, posix_spawn_file_actions_t, posix_spawnattr_t,
     sigset_t,

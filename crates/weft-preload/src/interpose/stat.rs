@@ -9,7 +9,12 @@ use libc::{AT_FDCWD, AT_SYMLINK_NOFOLLOW, c_char, c_int, c_uint};
 type Path = *const c_char;
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn fstatat64(dir: c_int, path: Path, out: *mut libc::stat64, flags: c_int) -> c_int {
+unsafe extern "C" fn fstatat64(
+    dir: c_int,
+    path: Path,
+    out: *mut libc::stat64,
+    flags: c_int,
+) -> c_int {
     if means_fd(path, flags) && fds::is_weft(dir) {
         return fstat64(dir, out);
     }
@@ -209,7 +214,9 @@ unsafe extern "C" fn ppoll(
     mask: *const libc::sigset_t,
 ) -> c_int {
     let none = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    poll_as(list, n, |ready| real::ppoll(list, n, if ready { &raw const none } else { timeout }, mask))
+    poll_as(list, n, |ready| {
+        real::ppoll(list, n, if ready { &raw const none } else { timeout }, mask)
+    })
 }
 
 alias! {

@@ -13,11 +13,16 @@ const TRIES: usize = 1000;
 const LETTERS: &[u8; 62] = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
 
 /// Tries names until `make` does not find one there already.
-unsafe fn name(template: *mut c_char, suffix: c_int, make: impl Fn(*const c_char) -> c_int) -> c_int {
+unsafe fn name(
+    template: *mut c_char,
+    suffix: c_int,
+    make: impl Fn(*const c_char) -> c_int,
+) -> c_int {
     let len = CStr::from_ptr(template).to_bytes().len();
     let end = len.checked_sub(suffix.max(0) as usize);
     let start = end.and_then(|end| end.checked_sub(PLACES));
-    let places = start.map(|start| std::slice::from_raw_parts_mut(template.add(start).cast(), PLACES));
+    let places =
+        start.map(|start| std::slice::from_raw_parts_mut(template.add(start).cast(), PLACES));
     let Some(places) = places.filter(|places: &&mut [u8]| **places == *b"XXXXXX") else {
         set_errno(libc::EINVAL);
         return -1;

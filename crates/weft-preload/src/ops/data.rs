@@ -153,9 +153,7 @@ pub fn seek(
     let base = match whence {
         libc::SEEK_SET => 0,
         libc::SEEK_CUR => description.with_offset(|at| *at),
-        libc::SEEK_END if description.kind == FileType::Regular => {
-            size(process, description)?
-        }
+        libc::SEEK_END if description.kind == FileType::Regular => size(process, description)?,
         libc::SEEK_DATA | libc::SEEK_HOLE => {
             let what = if whence == libc::SEEK_DATA { Whence::Data } else { Whence::Hole };
             let from = u64::try_from(offset).map_err(|_| Errno(libc::ENXIO))?;

@@ -56,11 +56,7 @@ fn record_len(name: usize) -> usize {
 ///
 /// # Errors
 /// `EINVAL` if not one has room, and those of the servers.
-pub fn fill(
-    process: &Process,
-    description: &Description,
-    buf: &mut [u8],
-) -> Result<usize, Errno> {
+pub fn fill(process: &Process, description: &Description, buf: &mut [u8]) -> Result<usize, Errno> {
     description.with_offset(|position| {
         let mut used = 0;
         for entry in entries(process, description, *position)? {

@@ -5,8 +5,8 @@ use crate::caller;
 use crate::description::{Description, PROCESS};
 use crate::path::Errno;
 use crate::process::Process;
-use weft_client::{LockKind, LockRange};
 use weft_client::lock::TO_END;
+use weft_client::{LockKind, LockRange};
 
 /// Added to an open file's number to make it the owner of its locks (`F_OFD_SETLK`), which no process is.
 const OPEN_FILE: u64 = 1 << 32;

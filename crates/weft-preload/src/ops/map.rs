@@ -28,7 +28,11 @@ pub struct Wish {
 ///
 /// # Errors
 /// As mmap(2), and `ENODEV` for a shared mapping that can be written.
-pub fn map(process: &Process, description: &Description, wish: &Wish) -> Result<*mut c_void, Errno> {
+pub fn map(
+    process: &Process,
+    description: &Description,
+    wish: &Wish,
+) -> Result<*mut c_void, Errno> {
     let shared = wish.flags & libc::MAP_TYPE != libc::MAP_PRIVATE;
     if shared && wish.access & libc::PROT_WRITE != 0 {
         return Err(Errno(libc::ENODEV));

@@ -1,11 +1,11 @@
 //! Opening and creating.
 
+use crate::cache::Key;
 use crate::caller;
 use crate::description::{Description, Opened};
 use crate::live::{Handle, Live};
 use crate::path::{Errno, Spot, Wanted};
 use crate::process::Process;
-use crate::cache::Key;
 use std::os::fd::RawFd;
 use std::sync::Arc;
 use weft_client::{CreateArgs, Created, OpenFile, OpenFlags};

@@ -5,5 +5,5 @@ pub mod figures;
 mod find;
 
 pub use admin::Admin;
-pub use weft_client::Device;
 pub use find::{ClusterArgs, Contact};
+pub use weft_client::Device;
