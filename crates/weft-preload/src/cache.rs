@@ -399,3 +399,56 @@ impl Drop for Change {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn name(name: &str) -> Key {
+        Key::Name(Fid(1), name.as_bytes().into())
+    }
+
+    #[test]
+    fn answers_from_before_the_end_of_a_change_do_not_count() {
+        let mut changes = Changes::default();
+        let before = changes.ended;
+        assert!(changes.is_unchanged(&name("a"), before));
+        changes.begin(&name("a"));
+        changes.begin(&name("a"));
+        assert!(!changes.is_unchanged(&name("a"), changes.ended));
+        assert!(changes.is_unchanged(&name("b"), before));
+        changes.end(&name("a"));
+        let between = changes.ended;
+        assert!(changes.is_under_way(&name("a")));
+        changes.end(&name("a"));
+        assert!(!changes.is_unchanged(&name("a"), between));
+        assert!(changes.is_unchanged(&name("a"), changes.ended));
+    }
+
+    #[test]
+    fn what_changes_it_is_not_known_what_changes_all_of_its_kind() {
+        let mut changes = Changes::default();
+        let attr = Key::Attr(Fid(7));
+        changes.begin(&Key::Attrs);
+        assert!(changes.is_under_way(&attr) && !changes.is_under_way(&name("a")));
+        changes.end(&Key::Attrs);
+        assert!(!changes.is_unchanged(&attr, 0) && changes.is_unchanged(&name("a"), 0));
+        let before = changes.ended;
+        changes.begin(&Key::All);
+        assert!(changes.is_under_way(&attr) && changes.is_under_way(&name("a")));
+        changes.end(&Key::All);
+        assert!(!changes.is_unchanged(&name("a"), before));
+        assert!(changes.is_unchanged(&attr, changes.ended));
+    }
+
+    #[test]
+    fn forgotten_changes_still_count() {
+        let mut changes = Changes::default();
+        for number in 0..=MAX_CHANGES as u64 {
+            changes.begin(&Key::Attr(Fid(number)));
+            changes.end(&Key::Attr(Fid(number)));
+        }
+        assert!(changes.last.len() <= MAX_CHANGES);
+        assert!(!changes.is_unchanged(&Key::Attr(Fid(0)), 0));
+    }
+}

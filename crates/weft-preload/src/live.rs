@@ -8,7 +8,7 @@ use parking_lot::{Condvar, Mutex};
 use std::collections::VecDeque;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Once};
 use weft_client::{Client, ClientConfig, DirHandle, Keeping, OpenFile};
 use weft_model::{ErrorKind, FsError, Result};
 use weft_rpc::ClusterKey;
@@ -66,6 +66,7 @@ impl Live {
     /// # Errors
     /// Those of the key file and the servers.
     pub fn start(entry: &Entry) -> Result<Live> {
+        tell_on_stderr();
         let key = entry.key.as_deref().map(read_key).transpose()?;
         let config = ClientConfig {
             managers: entry.device.managers.clone(),
@@ -159,6 +160,16 @@ fn close(client: &Client, job: &Job) {
     if let Err(error) = closed {
         eprintln!("weft: cannot close a file: {error}");
     }
+}
+
+/// Has warnings told, such as of servers that do not answer, once for the process.
+fn tell_on_stderr() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let plain = tracing_subscriber::fmt().with_writer(std::io::stderr).with_ansi(false);
+        // Fails if there is one, which tells as well.
+        let _ = plain.with_max_level(tracing_subscriber::filter::LevelFilter::WARN).try_init();
+    });
 }
 
 fn host_name() -> String {

@@ -5,6 +5,7 @@ use anyhow::{Context, bail};
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use weft_client::device::DEFAULT_PORT;
 use weft_mds::commit::Durability;
 use weft_model::throttle::Speed;
 
@@ -198,7 +199,6 @@ impl NodeConfig {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use weft_client::device::DEFAULT_PORT;
 
     #[test]
     fn the_example_is_read_back_and_checked() {
