@@ -7,6 +7,8 @@
 use crate::path::Errno;
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 thread_local! {
     static INSIDE: Cell<bool> = const { Cell::new(false) };
@@ -22,6 +24,46 @@ pub fn adopt_thread() {
     INSIDE.set(true);
 }
 
+/// Threads of the program that are inside.
+static COUNT: AtomicUsize = AtomicUsize::new(0);
+/// The process is about to be copied, and nobody may come in.
+static FORKING: AtomicBool = AtomicBool::new(false);
+/// Between two looks whether a fork is over, or threads have left.
+const PAUSE: Duration = Duration::from_micros(50);
+/// Longest that a fork waits for threads to leave: one may be waiting for a lock of a file.
+const FORK_PATIENCE: Duration = Duration::from_secs(2);
+
+/// Comes in, but not while the process is being copied: what this thread holds nobody would give back in the copy.
+fn come_in() {
+    loop {
+        COUNT.fetch_add(1, Ordering::SeqCst);
+        if !FORKING.load(Ordering::SeqCst) {
+            return;
+        }
+        COUNT.fetch_sub(1, Ordering::SeqCst);
+        std::thread::sleep(PAUSE);
+    }
+}
+
+/// Waits until no thread is inside, and keeps all out. Another fork goes first.
+pub fn close_for_fork() {
+    while FORKING.swap(true, Ordering::SeqCst) {
+        std::thread::sleep(PAUSE);
+    }
+    let since = Instant::now();
+    while COUNT.load(Ordering::SeqCst) > 0 && since.elapsed() < FORK_PATIENCE {
+        std::thread::sleep(PAUSE);
+    }
+}
+
+/// Lets threads in again, after fork.
+pub fn open_after_fork(in_child: bool) {
+    if in_child {
+        COUNT.store(0, Ordering::SeqCst);
+    }
+    FORKING.store(false, Ordering::SeqCst);
+}
+
 /// Inside, until dropped.
 pub struct Inside(());
 
@@ -29,12 +71,16 @@ impl Inside {
     /// Nothing if the thread is inside already.
     pub fn enter() -> Option<Inside> {
         let outside = INSIDE.try_with(|inside| !inside.replace(true)).unwrap_or(false);
-        outside.then_some(Inside(()))
+        outside.then(|| {
+            come_in();
+            Inside(())
+        })
     }
 }
 
 impl Drop for Inside {
     fn drop(&mut self) {
+        COUNT.fetch_sub(1, Ordering::SeqCst);
         INSIDE.set(false);
     }
 }

@@ -3,7 +3,7 @@
 
 use crate::config::{self, Entry};
 use crate::description::{Description, Opened};
-use crate::guard::{Inside, set_errno};
+use crate::guard::{self, Inside, set_errno};
 use crate::handover::{self, State};
 use crate::live::Live;
 use crate::path::{Dir, Errno};
@@ -125,7 +125,7 @@ impl Process {
     ) -> Result<RawFd, Errno> {
         let fd = fds::reserve(from, cloexec);
         if fd < 0 {
-            return Err(Errno(crate::guard::errno()));
+            return Err(Errno(guard::errno()));
         }
         self.put(fd, description);
         if fd < 3 {
@@ -343,6 +343,7 @@ fn read_all(memory: RawFd) -> Option<String> {
 /// Locks what the child will read, and shares the offsets.
 extern "C" fn before_fork() {
     let Some(process) = process() else { return };
+    guard::close_for_fork();
     std::mem::forget(process.table.write());
     std::mem::forget(process.cwd.write());
     let mut slab = process.slab.lock();
@@ -360,13 +361,15 @@ extern "C" fn in_parent() {
         process.cwd.force_unlock_write();
         process.table.force_unlock_write();
     }
+    guard::open_after_fork(false);
 }
 
 /// The parent's clients are left alone, as if they had never been: their connections, threads and locks are the
 /// parent's.
 extern "C" fn in_child() {
     let Some(old) = process() else { return };
-    let before = crate::guard::errno();
+    let before = guard::errno();
+    guard::open_after_fork(true);
     {
         let _inside = Inside::enter();
         streams::in_child();
