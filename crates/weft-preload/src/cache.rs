@@ -49,9 +49,12 @@ pub struct Cache {
 /// What a name stands for, or that there is nothing.
 type Stands = Option<(Fid, FileType)>;
 
+/// The names of a directory.
+type Names = HashMap<Box<[u8]>, (Stands, Grant)>;
+
 #[derive(Default)]
 struct Kept {
-    names: HashMap<Fid, HashMap<Box<[u8]>, (Stands, Grant)>>,
+    names: HashMap<Fid, Names>,
     names_count: usize,
     attrs: HashMap<Fid, Found>,
     /// Targets of symbolic links, which never change.

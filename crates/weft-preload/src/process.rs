@@ -211,8 +211,8 @@ impl Process {
 
     /// Writes down what another program takes over. The number of the memory file, which outlives exec.
     pub fn hand_over(&self) -> Option<RawFd> {
-        let mut state = State::default();
-        state.cwd = self.cwd().map(|dir| (dir.mount, dir.fid, dir.path));
+        let cwd = self.cwd().map(|dir| (dir.mount, dir.fid, dir.path));
+        let mut state = State { cwd, files: Vec::new() };
         let table = self.table.read();
         for (number, description) in table.iter().enumerate() {
             let Some(description) = description else { continue };

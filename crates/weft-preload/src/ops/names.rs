@@ -101,10 +101,11 @@ pub fn remove(process: &Process, spot: &Spot, dir: bool) -> Result<(), Errno> {
     let keys = vec![itself, Key::Attr(parent), Key::Name(parent, name.into())];
     let _change = live.cache.change(keys);
     let ctx = caller::ctx();
-    Ok(match dir {
+    match dir {
         true => live.client.rmdir(&ctx, parent, name)?,
         false => live.client.unlink(&ctx, parent, name)?,
-    })
+    }
+    Ok(())
 }
 
 /// Moves a name.
