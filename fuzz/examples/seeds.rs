@@ -1,4 +1,5 @@
-//! Writes the seeds: valid encodings of all kinds, for the fuzzer to start from. `cargo run --example seeds`.
+//! Writes the seeds: valid encodings of all kinds, for the fuzzer to start from. `cargo run --example seeds`. They
+//! name messages by their place in the list of all, so they are to be written again when one is added.
 
 use std::fs;
 use std::path::Path;
@@ -67,16 +68,101 @@ fn life() -> Vec<Request> {
     ]
 }
 
+/// Requests of two sessions that share a file: one has it delegated, both want a lock on it, then the MDT
+/// looks after its objects.
+fn shared() -> Vec<(u8, Request)> {
+    let cred = Some(pb::Credentials::default());
+    let (root, file, name) = (weft_model::Fid::ROOT.0, weft_model::Fid::new(1, 2).0, b"a".to_vec());
+    let object = Some(oss::Object { fid: file, index: 0 });
+    let session = mds::OpenSession { caches: true, delegations: true, ..Default::default() };
+    let open = |handle| mds::Open { cred: cred.clone(), fid: file, flags: 3, handle };
+    let lock =
+        mds::Lock { fid: file, owner: 1, kind: 1, end: 9, wait: true, ..mds::Lock::default() };
+    let data = vec![mds::Extent { offset: 0, data: vec![0], sums: vec![0x8a91_36aa] }];
+    let inline = Some(mds::Written { end: 1, data, inline: true, ..mds::Written::default() });
+    let written = Some(mds::Written { end: 9, ..mds::Written::default() });
+    let reclaim = mds::Reclaim {
+        opens: vec![mds::OpenHandle { fid: file, handle: 1, flags: 3 }],
+        locks: vec![lock],
+        done: true,
+        appends: vec![mds::ReservedEnd { fid: file, end: 9, size_epoch: 1 }],
+        delegations: vec![file],
+    };
+    vec![
+        (0, Request::OpenSession(session.clone())),
+        (1, Request::OpenSession(session)),
+        (
+            0,
+            Request::Create(mds::Create {
+                cred: cred.clone(),
+                parent: root,
+                name: name.clone(),
+                mode: 0o644,
+                flags: 3,
+                handle: 1,
+                ..mds::Create::default()
+            }),
+        ),
+        (
+            0,
+            Request::UpdateWritten(mds::UpdateWritten {
+                fid: file,
+                written: inline,
+                returned: false,
+            }),
+        ),
+        (0, Request::ReadInline(mds::ReadInline { fid: file })),
+        (0, Request::MoveOut(mds::MoveOut { fid: file, unsynced: true })),
+        (0, Request::Clock(oss::Clock {})),
+        (
+            0,
+            Request::Write(oss::Write {
+                object,
+                sums: vec![0x8a91_36aa],
+                not_after: Some(oss::Moment { run: 1, ms: 1 << 40 }),
+                ..oss::Write::default()
+            }),
+        ),
+        (1, Request::Lookup(mds::Lookup { cred: cred.clone(), parent: root, name })),
+        (1, Request::Open(open(2))),
+        (0, Request::AwaitRecalls(mds::AwaitRecalls { wait_ms: 1, ..Default::default() })),
+        (0, Request::UpdateWritten(mds::UpdateWritten { fid: file, written, returned: true })),
+        (0, Request::Lock(lock)),
+        (1, Request::Lock(lock)),
+        (1, Request::AwaitLock(mds::AwaitLock { lock: Some(lock), wait_ms: 1 })),
+        (1, Request::CancelLock(mds::CancelLock { lock: Some(lock) })),
+        (1, Request::TestLock(mds::TestLock { lock: Some(lock) })),
+        (0, Request::Reclaim(reclaim)),
+        (1, Request::CloseSession(mds::CloseSession {})),
+        (0, Request::CheckObjects(mds::CheckObjects { start: true })),
+    ]
+}
+
+/// As the targets read it: session and number of the request, length of its body, its body.
+fn input(requests: &[(u8, Request)]) -> Vec<u8> {
+    let one = |(session, request): &(u8, Request)| {
+        let (which, body) = encoded(request);
+        [&[which | (session << 7)], &(body.len() as u16).to_le_bytes()[..], &body].concat()
+    };
+    requests.iter().flat_map(one).collect()
+}
+
+fn encoded(request: &Request) -> (u8, Vec<u8>) {
+    let which = ALL.iter().position(|(number, _)| *number == request.number()).unwrap() as u8;
+    let mut body = Vec::new();
+    request.encode(&mut body);
+    (which, body)
+}
+
 fn main() {
-    let mut all = Vec::new();
-    for request in life() {
-        let which = ALL.iter().position(|(number, _)| *number == request.number()).unwrap() as u8;
-        let mut body = Vec::new();
-        request.encode(&mut body);
+    let alone: Vec<(u8, Request)> = life().into_iter().map(|request| (0, request)).collect();
+    let shared = shared();
+    for (_, request) in alone.iter().chain(&shared) {
+        let (which, body) = encoded(request);
         write("wire", request.name(), &[&[which], &body[..]].concat());
-        all.extend([&[which], &(body.len() as u16).to_le_bytes()[..], &body].concat());
     }
-    write("serve", "life", &all);
+    write("serve", "life", &input(&alone));
+    write("serve", "shared", &input(&shared));
     let key = ClusterKey::generate().unwrap().to_text();
     write("wire", "key", &[&[0], key.as_bytes()].concat());
     let header = weft_rpc::frame::Header { number: 0x0210, ..Default::default() };
@@ -99,6 +185,10 @@ fn main() {
     let record = Inode { mode: 0o100_644, nlink: 1, layout: Some(layout()), ..Inode::default() };
     prost::Message::encode(&record, &mut inode).unwrap();
     write("disk", "inode", &inode);
+    let check = weft_mds::record::ObjectCheck { cursor: "7.0".into(), again: true };
+    let mut bytes = vec![2];
+    prost::Message::encode(&check, &mut bytes).unwrap();
+    write("disk", "check", &bytes);
     let acl = [
         2, 0, 0, 0, 1, 0, 6, 0, 255, 255, 255, 255, 4, 0, 4, 0, 255, 255, 255, 255, 32, 0, 4, 0,
         255, 255, 255, 255,

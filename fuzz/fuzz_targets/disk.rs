@@ -19,6 +19,8 @@ fn records(key: &[u8], value: &[u8]) {
     let _ = record::decode::<record::Truncation>(key, value);
     let _ = record::decode::<record::Session>(key, value);
     let _ = record::decode::<record::SavedReply>(key, value);
+    let _ = record::decode::<record::ObjectCheck>(key, value);
+    let _ = record::decode::<record::Counters>(key, value);
     let _ = record::decode::<pb::manager::Map>(key, value).map(weft_model::ClusterMap::try_from);
     let _ = (keys::split_dirent(value), keys::number(value), keys::last_number(value));
 }

@@ -7,25 +7,33 @@ use weft_fuzz::Cluster;
 use weft_rpc::Request;
 use weft_rpc::message::ALL;
 
-/// Requests of an input: which one, the length of its body, the body.
-fn next<'a>(input: &mut &'a [u8]) -> Option<(u16, &'a [u8])> {
+/// Longest wait of a request for something to happen, milliseconds: nothing does, as nobody else is there.
+const MAX_WAIT: u32 = 1;
+
+/// A request of an input: its session (the highest bit) and which one it is, the length of its body, the
+/// body.
+fn next<'a>(input: &mut &'a [u8]) -> Option<(u64, u16, &'a [u8])> {
     let (&[which, low, high], rest) = input.split_first_chunk()?;
     let len = usize::from(u16::from_le_bytes([low, high])).min(rest.len());
     let (body, rest) = rest.split_at(len);
     *input = rest;
-    Some((ALL[usize::from(which) % ALL.len()].0, body))
+    let (client, which) = (1 + u64::from(which >> 7), usize::from(which & 0x7f));
+    Some((client, ALL[which % ALL.len()].0, body))
 }
 
 fuzz_target!(|data: &[u8]| {
     let (cluster, mut input) = (Cluster::default(), data);
     let mut sequence = 1;
-    while let Some((number, body)) = next(&mut input) {
-        // Nobody would come to wake up who waits for a lock.
-        let Ok(request) = Request::decode(number, body) else { continue };
-        if matches!(&request, Request::Lock(lock) if lock.wait) {
-            continue;
+    while let Some((client, number, body)) = next(&mut input) {
+        let Ok(mut request) = Request::decode(number, body) else { continue };
+        match &mut request {
+            Request::AwaitLock(await_lock) => {
+                await_lock.wait_ms = await_lock.wait_ms.min(MAX_WAIT);
+            }
+            Request::AwaitRecalls(recalls) => recalls.wait_ms = recalls.wait_ms.min(MAX_WAIT),
+            _ => {}
         }
-        cluster.serve(&request, sequence, data);
+        cluster.serve(&request, client, sequence, data);
         sequence += 1;
     }
     cluster.tick();

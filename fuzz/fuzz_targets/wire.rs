@@ -39,7 +39,10 @@ fn messages(number: u16, body: &[u8]) {
         | Reply::RegisterClient(manager::RegisterClientReply { map: Some(map), .. }) => {
             let _ = ClusterMap::try_from(map);
         }
-        Reply::Lookup(mds::Entry { attr, layout, .. }) => {
+        Reply::Lookup(mds::LookupReply {
+            entry: Some(mds::Entry { attr, layout, .. }), ..
+        })
+        | Reply::Open(mds::Entry { attr, layout, .. }) => {
             let _ = attr.map(Attr::try_from);
             layout.into_iter().for_each(|layout| calculate(layout, body));
         }

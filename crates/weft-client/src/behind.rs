@@ -140,7 +140,8 @@ impl Client {
     /// Has those files written of which something has waited for long.
     pub(crate) fn write_aged(&self) {
         let Some(before) = self.env().monotonic().checked_sub(MAX_AGE) else { return };
-        self.waiting_since(before).iter().for_each(|inode| self.behind.write_soon(inode));
+        let aged = |inode: &OpenInode| inode.buffer().since().is_some_and(|since| since <= before);
+        self.inodes.select(aged).iter().for_each(|inode| self.behind.write_soon(inode));
     }
 }
 

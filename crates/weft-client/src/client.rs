@@ -1,5 +1,6 @@
 //! A mount: identity, sessions, open files, and the thread that keeps them alive.
 
+use crate::ahead::Queue;
 use crate::behind::Behind;
 use crate::config::ClientConfig;
 use crate::ctx::Ctx;
@@ -38,6 +39,7 @@ pub struct Client {
     pub(crate) grants: Grants,
     pub(crate) listening: Listening,
     pub(crate) behind: Behind,
+    pub(crate) ahead: Queue,
     pub(crate) clocks: Clocks,
     pub(crate) room: Room,
     pub(crate) unanswered: Unanswered,
@@ -87,6 +89,7 @@ impl Client {
             grants: Grants::default(),
             listening: Listening::default(),
             behind: Behind::default(),
+            ahead: Queue::default(),
             clocks: Clocks::default(),
             room: Room::default(),
             unanswered: Unanswered::default(),
@@ -181,6 +184,7 @@ impl Client {
         drop(keeper);
         self.listening.stop();
         self.behind.stop();
+        self.ahead.stop();
         let at_rest = || self.behind.is_at_rest().then_some(());
         let mut outcome = self.acquire(&Patience::of(FAREWELL), at_rest);
         let last = self.env().monotonic() + LAST_WRITES;

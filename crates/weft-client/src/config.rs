@@ -33,12 +33,17 @@ pub struct ClientConfig {
     ///
     /// [`Client::start_caching`]: crate::Client::start_caching
     pub caches: bool,
-    /// The client takes write delegations, and writes behind what it writes to delegated files. Only with
-    /// `caches`.
+    /// The client takes write delegations: small files go to the MDT then. Only with `caches`.
     pub delegations: bool,
+    /// It writes behind what it writes to delegated files. Only with `delegations`.
+    pub writes_behind: bool,
     /// Bytes that may wait to be written behind in all files. The OSTs must have room for some times
     /// as much, or nothing is written behind.
     pub max_pending: usize,
+    /// Bytes that may be fetched ahead of readers, in all files; 0 for none. Only with `caches`.
+    pub max_ahead: usize,
+    /// Bytes fetched ahead at a time; 0 for 1 MiB.
+    pub ahead_chunk: u64,
     /// Whoever waits for a lock asks for it again and again, instead of having the MDT tell when it is free.
     /// For where time does not pass by itself.
     pub polls_locks: bool,

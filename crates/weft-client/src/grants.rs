@@ -73,15 +73,18 @@ impl Grants {
         if left.is_zero() {
             return left;
         }
-        let log = self.log.lock();
-        let last = log.last.get(&grant.fid).copied().unwrap_or(0);
-        if last.max(log.forgotten) > grant.seen { Duration::ZERO } else { left }
+        if self.last_recall(grant.fid) > grant.seen { Duration::ZERO } else { left }
     }
 
     /// Whether the inode was recalled since something was asked for.
     pub(crate) fn is_recalled(&self, fid: Fid, asked: &Asked) -> bool {
+        self.last_recall(fid) > asked.seen
+    }
+
+    /// Number of the last recall of an inode, or of one that may have been its.
+    fn last_recall(&self, fid: Fid) -> u64 {
         let log = self.log.lock();
-        log.last.get(&fid).copied().unwrap_or(0).max(log.forgotten) > asked.seen
+        log.last.get(&fid).copied().unwrap_or(0).max(log.forgotten)
     }
 
     /// From now on grants of this inode that were asked for before do not count.

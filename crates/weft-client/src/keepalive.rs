@@ -92,6 +92,7 @@ impl Client {
     pub fn keep_alive(&self, rounds: &mut Rounds) {
         let now = self.env().monotonic();
         self.write_aged();
+        self.drop_unread();
         let due = |last: Option<Duration>, interval| last.is_none_or(|at| now >= at + interval);
         if due(rounds.renewed, self.sessions.lease().unwrap_or(DEFAULT_LEASE) / 3) {
             rounds.renewed = Some(now);

@@ -48,6 +48,12 @@ impl Session {
 }
 
 impl Client {
+    /// Whether this client's session with the MDT of `fid` counts for certain just now.
+    pub(crate) fn session_counts(&self, fid: Fid) -> bool {
+        let session = self.mdt_of(fid).map(|mdt| self.sessions.get(mdt));
+        session.is_ok_and(|session| session.counts_until() > self.env().monotonic())
+    }
+
     /// Until when this client's session with the MDT of `fid` counts for certain; renews it if that is
     /// soon over. `None` when nothing is delegated to this client.
     pub(crate) fn session_time(

@@ -10,13 +10,14 @@
 //! is the keep-alive. Data whose checksum does not match is never returned. What one client has
 //! written (the call has returned), a later read on any client sees. Nothing assumes a single MDT.
 //!
-//! **Absent by design.** Caching of names, attributes or data (doors do that, under the grants that are
-//! passed on to them), permission checks (the MDS makes them), following of symbolic links (doors do
+//! **Absent by design.** Caching of names, attributes or data that was read (doors do that, under the grants that are
+//! passed on to them; here is only what readers will want next: `ahead`), permission checks (the MDS makes them), following of symbolic links (doors do
 //! that).
 //!
 //! **Start here.** [`client`] for the mount, [`session`] for the way to an MDT, [`io`] for the way of
 //! data, [`namespace`] for names.
 
+mod ahead;
 mod behind;
 pub mod client;
 pub mod config;
@@ -36,7 +37,9 @@ mod room;
 pub mod session;
 mod spread;
 mod unanswered;
+mod wait;
 
+pub use ahead::Advice;
 pub use client::Client;
 pub use config::{ClientConfig, Policy};
 pub use ctx::Ctx;

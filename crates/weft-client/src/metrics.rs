@@ -80,6 +80,7 @@ pub struct OpTotal {
 pub struct Metrics {
     operations: [Counters; COUNT],
     read_bytes: AtomicU64,
+    ahead_bytes: AtomicU64,
     written_bytes: AtomicU64,
     checksum_errors: AtomicU64,
     sessions_reopened: AtomicU64,
@@ -90,6 +91,7 @@ impl Default for Metrics {
         Metrics {
             operations: std::array::from_fn(|_| Counters::default()),
             read_bytes: AtomicU64::new(0),
+            ahead_bytes: AtomicU64::new(0),
             written_bytes: AtomicU64::new(0),
             checksum_errors: AtomicU64::new(0),
             sessions_reopened: AtomicU64::new(0),
@@ -111,6 +113,11 @@ impl Metrics {
     /// Bytes handed to readers.
     pub fn read_bytes(&self) -> u64 {
         self.read_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Bytes of them that had been read ahead.
+    pub fn ahead_bytes(&self) -> u64 {
+        self.ahead_bytes.load(Ordering::Relaxed)
     }
 
     /// Bytes taken from writers.
@@ -148,6 +155,10 @@ impl Metrics {
 
     pub(crate) fn count_read(&self, bytes: usize) {
         self.read_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+
+    pub(crate) fn count_ahead(&self, bytes: usize) {
+        self.ahead_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 
     pub(crate) fn count_written(&self, bytes: usize) {

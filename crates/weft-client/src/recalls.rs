@@ -66,6 +66,9 @@ impl Client {
         if self.config.delegations {
             self.start_writing_behind()?;
         }
+        if self.config.max_ahead > 0 {
+            self.start_reading_ahead()?;
+        }
         Ok(())
     }
 

@@ -7,6 +7,7 @@
 use crate::client::Client;
 use crate::ctx::Ctx;
 use crate::inode::OpenInode;
+use crate::wait;
 use parking_lot::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,7 +21,7 @@ use weft_rpc::{Bulk, Message};
 /// Times a request is repeated because one instance of the MDT does not know the session, before the
 /// error goes to the caller.
 const MAX_REOPENS: u32 = 8;
-/// How often a thread that waits for another one's reclaim asks whether it is still wanted.
+/// Between two tries to reclaim from an MDT that keeps restarting.
 const GATE_POLL: Duration = Duration::from_millis(2);
 /// Handles or locks in one Reclaim message.
 const RECLAIM_BATCH: usize = 4096;
@@ -83,7 +84,7 @@ impl Sessions {
 impl Session {
     /// Enters as one of many; others may be in, unless the session is being opened.
     fn enter(&self, env: &dyn Env, patience: &Patience<'_>) -> Result<RwLockReadGuard<'_, ()>> {
-        wait_for(env, patience, || self.gate.try_read())
+        wait::take(env, patience, "wait for session", || self.gate.try_read())
     }
 
     fn enter_alone(
@@ -91,27 +92,7 @@ impl Session {
         env: &dyn Env,
         patience: &Patience<'_>,
     ) -> Result<RwLockWriteGuard<'_, ()>> {
-        wait_for(env, patience, || self.gate.try_write())
-    }
-}
-
-fn wait_for<T>(
-    env: &dyn Env,
-    patience: &Patience<'_>,
-    mut attempt: impl FnMut() -> Option<T>,
-) -> Result<T> {
-    let start = env.monotonic();
-    loop {
-        if let Some(entered) = attempt() {
-            return Ok(entered);
-        }
-        if patience.interrupted.is_some_and(|interrupted| interrupted()) {
-            return Err(FsError::new(ErrorKind::Interrupted, "wait for session"));
-        }
-        if patience.limit.is_some_and(|limit| env.monotonic() - start >= limit) {
-            return Err(FsError::new(ErrorKind::TimedOut, "wait for session"));
-        }
-        env.sleep(GATE_POLL);
+        wait::take(env, patience, "wait for session", || self.gate.try_write())
     }
 }
 
@@ -348,6 +329,23 @@ impl Client {
                     inodes.iter().for_each(|inode| self.lose_delegation(inode));
                 }
                 Err(error) => return Err(error),
+            }
+        }
+        if known { Ok(()) } else { self.look_for_removed(mdt, &inodes, patience) }
+    }
+
+    /// Without the session nothing has kept open files that lost their last name.
+    fn look_for_removed(
+        &self,
+        mdt: TargetId,
+        inodes: &[Arc<OpenInode>],
+        patience: &Patience<'_>,
+    ) -> Result<()> {
+        for inode in inodes {
+            let look = mds::GetAttr { fid: inode.fid().0, want_layout: false };
+            match self.router.ask(mdt, look, patience) {
+                Err(error) if error.kind == ErrorKind::Stale => inode.note_removed(),
+                answer => drop(answer?),
             }
         }
         Ok(())

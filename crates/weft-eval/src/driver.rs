@@ -25,6 +25,8 @@ pub struct Setup {
     pub launch: Launch,
     /// The command line that does it again; empty for a run that was not started by one.
     pub command: Vec<String>,
+    /// The commit that this program was built from, where it is known.
+    pub commit: Option<String>,
     /// Processes that serve the file system, on the machine of the first rank.
     pub servers: Vec<Server>,
     /// Empty the page cache before phases that read.
@@ -45,6 +47,7 @@ impl Setup {
         Setup {
             launch: Launch::threads(count),
             command: Vec::new(),
+            commit: None,
             servers: Vec::new(),
             cold: false,
             cluster: None,
@@ -68,6 +71,7 @@ pub struct Iterations {
 pub fn begin(setup: &Setup, tool: &str, settings: Value, paths: &[&str]) -> Record {
     let mut record = Record::begin(tool, setup.command.clone(), settings);
     let library = setup.cluster.is_some();
+    record.commit.clone_from(&setup.commit);
     record.places = paths.iter().map(|path| place(path, library)).collect();
     let kind = setup.launch.kind().to_string();
     record.ranks = Ranks { count: setup.launch.count.max(1), kind, hosts: Vec::new() };

@@ -26,6 +26,7 @@ pub mod io500;
 pub mod ior;
 pub mod iozone;
 pub mod mdtest;
+pub mod options;
 pub mod ranks;
 pub mod real;
 pub mod record;

@@ -24,8 +24,8 @@ pub fn clock(seconds: u64) -> String {
     format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02} UTC")
 }
 
-/// The date so many days after 1970-01-01 (Howard Hinnant's `civil_from_days`).
-const fn date(days: u64) -> (u64, u64, u64) {
+/// Year, month from 1 and day from 1, so many days after 1970-01-01 (Howard Hinnant's `civil_from_days`).
+pub const fn date(days: u64) -> (u64, u64, u64) {
     let z = days + 719_468;
     let (era, day_of_era) = (z / 146_097, z % 146_097);
     let year_of_era =

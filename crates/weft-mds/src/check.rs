@@ -219,7 +219,7 @@ fn judge(mds: &Mds, ost: TargetId, object: ObjectId, stat: &ObjectStat) -> Resul
             }
         }));
     };
-    if !stat.exists || !inode.writers.is_empty() {
+    if !stat.exists || !inode.writers.is_empty() || inode.inline && inode.touched {
         return Ok(Verdict::Fine);
     }
     let layout: Layout = inode.layout.clone().unwrap_or_default().try_into()?;

@@ -110,7 +110,8 @@ fn find_size(mds: &Mds, client: ClientId, fid: Fid) -> Result<()> {
     let Some(inode) = mds.committer.committed.inode(fid)? else {
         return adopt(mds, client, fid, None);
     };
-    let size = mds.objects.size(fid, &inode)?;
+    // Objects of an inline file are void.
+    let size = if inode.inline { inode.size } else { mds.objects.size(fid, &inode)? };
     adopt(mds, client, fid, Some(Observed { size, size_epoch: inode.size_epoch }))
 }
 

@@ -4,6 +4,7 @@
 //! | key | value | why in this order |
 //! |---|---|---|
 //! | `I` fid | [`crate::record::Inode`] | by number: everything but names |
+//! | `B` fid | [`crate::record::Inline`] | bytes of a small file, apart from the inode, which changes more often |
 //! | `D` dir position name | [`crate::record::Dirent`] | a directory in the order of `readdir` |
 //! | `X` fid name | bytes | extended attributes of an inode together |
 //! | `C` client | [`crate::record::Session`] | sessions, read at start |
@@ -21,6 +22,7 @@ use weft_model::{ClientId, Fid, name};
 pub mod kind {
     #![allow(missing_docs)]
     pub const INODE: u8 = b'I';
+    pub const INLINE: u8 = b'B';
     pub const DIRENT: u8 = b'D';
     pub const XATTR: u8 = b'X';
     pub const SESSION: u8 = b'C';
@@ -43,6 +45,11 @@ fn with_u64(kind: u8, number: u64, room: usize) -> Vec<u8> {
 /// Key of an inode.
 pub fn inode(fid: Fid) -> Vec<u8> {
     with_u64(kind::INODE, fid.0, 0)
+}
+
+/// Key of the bytes of a small file.
+pub fn inline(fid: Fid) -> Vec<u8> {
+    with_u64(kind::INLINE, fid.0, 0)
 }
 
 /// Key of an entry.

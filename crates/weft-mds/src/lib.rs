@@ -15,7 +15,7 @@
 //! - Every inode of a file that somebody may have written beyond the known size carries that
 //!   somebody's mark, durably, until the size is known.
 //!
-//! **Absent by design.** File data; paths of more than one component; anything about other MDTs.
+//! **Absent by design.** Data of files that are not small ([`inline`]); paths of more than one component; anything about other MDTs.
 //!
 //! **Start here.** `ops/create.rs`, then [`commit`], then [`truncate`] for the one operation with
 //! several steps. Keys and values of the store: [`keys`], [`record`].
@@ -27,6 +27,7 @@ pub mod commit;
 pub mod committed;
 pub mod expiry;
 pub mod grants;
+pub mod inline;
 pub mod keys;
 pub mod lock_waits;
 pub mod locks;
@@ -76,6 +77,8 @@ pub struct Settings {
     pub durability: Durability,
     /// Inodes, and as many entries, kept in memory; about 600 bytes each pair.
     pub cache_inodes: usize,
+    /// Owner and group of the root directory, when it is made.
+    pub root_owner: (u32, u32),
 }
 
 impl Default for Settings {
@@ -84,6 +87,7 @@ impl Default for Settings {
             lease: Duration::from_secs(10),
             durability: Durability::Cache,
             cache_inodes: 400_000,
+            root_owner: (0, 0),
         }
     }
 }
@@ -131,7 +135,8 @@ impl Mds {
     /// Those of the store; `Corrupt` for records it cannot read.
     pub fn open(target: TargetId, sequence: u32, parts: Parts, settings: Settings) -> Result<Mds> {
         let Parts { kv, router, env, space, admit } = parts;
-        let counters = load_counters(kv.as_ref(), target, sequence, env.now())?;
+        let counters =
+            load_counters(kv.as_ref(), target, sequence, env.now(), settings.root_owner)?;
         let sessions = load_sessions(kv.as_ref(), env.monotonic())?;
         let recovering = !sessions.is_empty();
         let unfinished = Unfinished::load(kv.as_ref())?;
@@ -254,7 +259,7 @@ impl Mds {
             let grant_ms = grants.grant(fid, client);
             let Some(inode) = self.committer.committed.inode(fid)? else { return Ok(None) };
             let entry = namespace::entry(fid, &inode, client);
-            if !entry.written_elsewhere {
+            if !inode.written_by_others(client.0) {
                 return Ok(Some((inode, pb::mds::Entry { grant_ms, ..entry })));
             }
             // What others write changes on the OSTs, without any request here.
@@ -295,6 +300,7 @@ fn load_counters(
     target: TargetId,
     sequence: u32,
     now: weft_model::Timespec,
+    root_owner: (u32, u32),
 ) -> Result<Counters> {
     let key = keys::counters();
     if let Some(value) = kv.get(&key)? {
@@ -315,6 +321,8 @@ fn load_counters(
     if has_root {
         let mut root = Inode {
             mode: FileType::Directory.mode_bits() | 0o755,
+            uid: root_owner.0,
+            gid: root_owner.1,
             nlink: 2,
             parent: Fid::ROOT.0,
             ..Inode::default()

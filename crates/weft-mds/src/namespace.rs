@@ -2,7 +2,7 @@
 
 use crate::record::{Dirent, Garbage, Inode};
 use crate::txn::Txn;
-use crate::{keys, view};
+use crate::{inline, keys, view};
 use prost::Message as _;
 use std::sync::Arc;
 use weft_model::acl::{ACCESS_XATTR, DEFAULT_XATTR};
@@ -136,6 +136,9 @@ pub fn remove(txn: &mut Txn<'_>, fid: Fid, inode: &Inode) -> Result<()> {
     if inode.xattrs > 0 {
         txn.remove_xattrs(fid)?;
     }
+    if inode.inline {
+        txn.put_raw(keys::inline(fid), None);
+    }
     for &client in &inode.writers {
         txn.put_raw(keys::writer(weft_model::ClientId(client), fid), None);
     }
@@ -149,7 +152,8 @@ pub fn remove(txn: &mut Txn<'_>, fid: Fid, inode: &Inode) -> Result<()> {
 
 /// Attributes for a reply.
 pub fn entry(fid: Fid, inode: &Inode, client: weft_model::ClientId) -> pb::mds::Entry {
-    let written_elsewhere = inode.written_by_others(client.0);
+    // To an inline file nobody writes without the target's knowing.
+    let written_elsewhere = inode.written_by_others(client.0) && !inode.inline;
     pb::mds::Entry {
         attr: Some((&inode.attr(fid)).into()),
         written_elsewhere,
@@ -159,9 +163,16 @@ pub fn entry(fid: Fid, inode: &Inode, client: weft_model::ClientId) -> pb::mds::
     }
 }
 
-/// The same with the layout of a regular file.
-pub fn entry_with_layout(fid: Fid, inode: &Inode, client: weft_model::ClientId) -> pb::mds::Entry {
-    pb::mds::Entry { layout: inode.layout.clone(), ..entry(fid, inode, client) }
+/// The same for who opens it: with the layout of a regular file, and where its bytes are. `marked`: sessions
+/// may have written to it.
+pub fn entry_of_open(
+    fid: Fid,
+    inode: &Inode,
+    client: weft_model::ClientId,
+    marked: bool,
+) -> pb::mds::Entry {
+    let place = inline::place(inode, marked).into();
+    pb::mds::Entry { layout: inode.layout.clone(), place, ..entry(fid, inode, client) }
 }
 
 /// Whether `dir` is `ancestor` or lies below it.

@@ -1,4 +1,5 @@
-//! What a metadata target asks of the OSTs: sizes, cutting, destroying. Never on the path of data.
+//! What a metadata target asks of the OSTs: sizes, cutting, destroying, and taking over small files. Never
+//! on the path of data.
 
 use crate::record::Inode;
 use std::collections::HashMap;
@@ -6,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use weft_model::layout::ObjectRef;
-use weft_model::{ErrorKind, Fid, FsError, Layout, ObjectId, Result, TargetId};
+use weft_model::{ErrorKind, Fid, FsError, Layout, ObjectId, Result, TargetId, checksum};
 use weft_rpc::pb::oss;
 use weft_rpc::router::{Patience, Router};
 use weft_rpc::{Bulk, Call, Message, Reply};
@@ -103,6 +104,30 @@ impl Objects {
                     only_shrink: true,
                 };
                 Call { target: object.target, request: cut.into_request(), bulk: Bulk::None }
+            })
+            .collect();
+        self.ask_all(&mut calls).into_iter().try_for_each(|a| a.map(drop))
+    }
+
+    /// Writes the first bytes of a file.
+    ///
+    /// # Errors
+    /// When an OST does not answer, `NoSpace`; some may have been written.
+    pub fn write(&self, fid: Fid, layout: &Layout, data: &[u8], sync: bool) -> Result<()> {
+        let pieces = layout.split(fid, 0, data.len() as u64)?;
+        let mut calls: Vec<Call<'_>> = pieces
+            .iter()
+            .map(|piece| {
+                let data = &data[piece.file_offset as usize..][..piece.len as usize];
+                let write = oss::Write {
+                    object: Some(piece.object.into()),
+                    offset: piece.object_offset,
+                    sums: checksum::compute(piece.object_offset, data),
+                    sync,
+                    not_after: None,
+                };
+                let bulk = Bulk::Send(data);
+                Call { target: piece.target, request: write.into_request(), bulk }
             })
             .collect();
         self.ask_all(&mut calls).into_iter().try_for_each(|a| a.map(drop))

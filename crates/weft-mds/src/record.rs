@@ -86,6 +86,19 @@ pub struct Inode {
     /// Number of extended attributes, access lists included.
     #[prost(uint32, tag = "30")]
     pub xattrs: u32,
+    /// The target has the bytes of the file itself (see [`Inline`]). Objects, if there are any, are void.
+    #[prost(bool, tag = "31")]
+    pub inline: bool,
+}
+
+/// The bytes of a small file from its beginning on; what is missing up to its size reads as zeros.
+#[derive(Clone, PartialEq, Eq, prost::Message)]
+pub struct Inline {
+    #[prost(bytes = "vec", tag = "1")]
+    pub data: Vec<u8>,
+    /// CRC32C of each block of 4 KiB.
+    #[prost(fixed32, repeated, tag = "2")]
+    pub sums: Vec<u32>,
 }
 
 /// An entry of a directory.

@@ -5,6 +5,7 @@ use crate::ops::rename::WHITEOUT;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use weft_model::Result;
 use weft_rpc::Request;
+use weft_rpc::pb::mds;
 
 /// The disk's room, and whether somebody has missed some.
 pub struct Room {
@@ -54,6 +55,13 @@ pub fn wanted(request: &Request) -> Option<u64> {
         Q::Create(_) | Q::Mknod(_) | Q::Mkdir(_) | Q::Tmpfile(_) | Q::Link(_) => Some(ENTRY),
         Q::Symlink(r) => Some(ENTRY + r.target.len() as u64),
         Q::Rename(r) if r.flags & WHITEOUT != 0 => Some(ENTRY),
+        Q::UpdateWritten(mds::UpdateWritten { written: Some(written), .. })
+        | Q::Fsync(mds::Fsync { written: Some(written), .. })
+        | Q::Close(mds::Close { written: Some(written), .. })
+            if !written.data.is_empty() =>
+        {
+            Some(written.data.iter().map(|extent| ENTRY + extent.data.len() as u64).sum())
+        }
         Q::SetXattr(r) => Some(ENTRY + r.value.len() as u64),
         _ => None,
     }

@@ -1,5 +1,6 @@
 //! From a request to its operation.
 
+use crate::opens::flags;
 use crate::record::SavedReply;
 use crate::sessions::Live;
 use crate::txn::Txn;
@@ -78,6 +79,9 @@ impl Mds {
             Q::GetLayout(r) => ops::layout::get(self, r).map(Reply::GetLayout),
             Q::FidToPath(r) => ops::path::run(self, r).map(Reply::FidToPath),
             Q::MdtStatfs(_) => ops::statfs::run(self).map(Reply::MdtStatfs),
+            Q::ReadInline(r) => ops::read_inline::run(self, info, r).map(Reply::ReadInline),
+            // Doing it twice is harmless.
+            Q::MoveOut(r) => ops::move_out::run(self, info, r).map(Reply::MoveOut),
             Q::SyncTarget(_) => ops::fsync::sync_target(self).map(Reply::SyncTarget),
             Q::CheckObjects(r) => check::run(self, r).map(Reply::CheckObjects),
             Q::ScrubTarget(r) => ops::scrub::run(self, r).map(Reply::ScrubTarget),
@@ -114,7 +118,10 @@ impl Mds {
             Q::Unlink(r) => transact!(self, asked, Unlink, |t| ops::unlink::plan(t, r)),
             Q::Rmdir(r) => transact!(self, asked, Rmdir, |t| ops::rmdir::plan(t, r)),
             Q::Rename(r) => transact!(self, asked, Rename, |t| ops::rename::plan(t, r)),
-            Q::Open(r) => transact!(self, asked, Open, |t| ops::open::plan(t, info, r)),
+            Q::Open(r) => {
+                let opened = transact!(self, asked, Open, |t| ops::open::plan(t, info, r));
+                opened.and_then(|reply| self.with_data(info, r, reply))
+            }
             Q::Append(r) => {
                 transact!(self, asked, Append, |t| ops::append::plan(t, self, info, r))
             }
@@ -129,13 +136,15 @@ impl Mds {
             Q::SetAttr(r) if r.size.is_some() => truncate::run(self, info, r).map(Reply::SetAttr),
             Q::SetAttr(r) => {
                 let observed = ops::written::observe(self, Fid(r.fid), &r.written)?;
-                transact!(self, asked, SetAttr, |t| ops::setattr::plan(t, info, r, observed))
+                transact!(self, asked, SetAttr, |t| {
+                    ops::setattr::plan(t, self, info, r, observed)
+                })
             }
             Q::Close(r) => self.close(info, r),
             Q::UpdateWritten(r) => {
                 let observed = ops::written::observe(self, Fid(r.fid), &r.written)?;
                 let told = transact!(self, asked, UpdateWritten, |t| {
-                    ops::written::plan(t, r, observed)
+                    ops::written::plan(t, self, info, r, observed)
                 });
                 if told.is_ok() && r.returned {
                     self.committer.grants.return_delegation(Fid(r.fid), info.client);
@@ -153,15 +162,15 @@ impl Mds {
             // The answer to its open has not arrived: the client knows the handle only.
             let opens = self.committer.with_planner(|p| p.opens.get(info.client, request.handle));
             let fid = opens.map_or(0, |open| open.fid.0);
-            named = Some(mds::Close { fid, ..*request });
+            named = Some(mds::Close { fid, ..request.clone() });
         }
         let request = named.as_ref().unwrap_or(request);
         let observed = ops::written::observe(self, Fid(request.fid), &request.written)?;
         // Where nothing was written, only the writer's mark goes; a crash may bring it back, and it is
         // looked through then. So that need not be waited for. Repeating either is harmless.
         let now = self.env.now();
-        let plan = |txn: &mut Txn<'_>| ops::close::plan(txn, info, request, observed);
-        match request.written.as_ref().is_some_and(|w| w.mtime.is_some() || w.end > 0) {
+        let plan = |txn: &mut Txn<'_>| ops::close::plan(txn, self, info, request, observed);
+        match request.written.as_ref().is_some_and(ops::written::is_news) {
             false => self.committer.transact_lazily(info.client, now, plan)?,
             true => self.committer.transact(info.client, now, plan)?,
         };
@@ -193,6 +202,10 @@ impl Mds {
         mut plan: impl FnMut(&mut Txn<'_>) -> Result<R>,
     ) -> Result<Reply> {
         let now = self.env.now();
+        let mut plan = |txn: &mut Txn<'_>| {
+            live.check_not_ended()?;
+            plan(txn)
+        };
         if info.xid == Xid::NONE {
             return self.committer.transact(info.client, now, |txn| {
                 let mut reply = wrap(plan(txn)?);
@@ -241,13 +254,32 @@ impl Mds {
             let fid = Fid(attr.fid);
             entry.grant_ms = grants.grant_planned(fid, client);
             let opens = &txn.planner.opens;
-            entry.delegated = opens.writes(client, fid)
+            // Before all have come back after a restart, nobody knows who has it open.
+            entry.delegated = !txn.planner.recovering
+                && opens.writes(client, fid)
                 && opens.has_alone(client, fid)
                 && grants.delegate(fid, client);
         }
         if let Some(parent) = parent {
             entry.name_grant_ms = grants.grant_planned(Fid(parent), client);
         }
+    }
+
+    /// Adds the bytes of a small file to the answer of who opens it for reading. What it was granted, it was
+    /// granted before they are read here: if they change, it is told.
+    fn with_data(&self, info: &CallInfo, request: &mds::Open, mut reply: Reply) -> Result<Reply> {
+        if let Reply::Open(entry) = &mut reply
+            && entry.place() == mds::Place::Inline
+            && request.flags & flags::READ != 0
+        {
+            let wanted = mds::ReadInline { fid: request.fid };
+            match ops::read_inline::run(self, info, &wanted) {
+                Ok(read) => entry.data = read.data,
+                // Who reads will be told.
+                Err(error) => tracing::warn!(%error, "small file opened without its data"),
+            }
+        }
+        Ok(reply)
     }
 
     /// A file that was opened by a request whose answer was lost in a restart: the client could not

@@ -26,6 +26,8 @@ pub struct Live {
     pub greeted: AtomicBool,
     /// The client has reclaimed what it had, or has never had anything.
     pub present: AtomicBool,
+    /// The session was ended: what it still had under way is void.
+    ended: AtomicBool,
     /// Milliseconds on the server's monotonic clock.
     last_heard_ms: AtomicU64,
     /// Last answer of each slot.
@@ -39,12 +41,25 @@ pub struct Sessions {
 }
 
 impl Live {
+    /// Checks that the session was not ended while a request of it waited. To be asked under the planner's
+    /// lock by plans that leave something behind in memory: whoever ends a session tidies up afterwards.
+    ///
+    /// # Errors
+    /// `NoSession`.
+    pub fn check_not_ended(&self) -> Result<()> {
+        match self.ended.load(Ordering::Acquire) {
+            true => Err(ErrorKind::NoSession.into()),
+            false => Ok(()),
+        }
+    }
+
     /// A session as it was stored, or a new one.
     pub fn new(record: Session, present: bool, now: Duration) -> Live {
         Live {
             record,
             greeted: AtomicBool::new(present),
             present: AtomicBool::new(present),
+            ended: AtomicBool::new(false),
             last_heard_ms: AtomicU64::new(now.as_millis() as u64),
             replies: Mutex::default(),
         }
@@ -120,7 +135,9 @@ impl Sessions {
 
     /// Forgets a session.
     pub fn remove(&self, client: ClientId) -> Option<Arc<Live>> {
-        self.live.write().remove(&client)
+        let live = self.live.write().remove(&client)?;
+        live.ended.store(true, Ordering::Release);
+        Some(live)
     }
 
     /// Sessions that keep what they are granted.

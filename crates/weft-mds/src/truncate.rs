@@ -16,7 +16,7 @@ use crate::Mds;
 use crate::ops::{setattr, written};
 use crate::record::{self, Inode, Truncation};
 use crate::txn::Txn;
-use crate::{keys, namespace, view};
+use crate::{inline, keys, namespace, view};
 use parking_lot::Mutex;
 use prost::Message as _;
 use std::collections::HashSet;
@@ -36,11 +36,15 @@ const POLL: Duration = Duration::from_millis(1);
 #[derive(Default)]
 pub struct Busy(Mutex<HashSet<Fid>>);
 
-struct Entered<'a>(&'a Busy, Fid);
+/// Inside until it is dropped.
+pub struct Entered<'a>(&'a Busy, Fid);
 
 impl Busy {
     /// Polls, since whoever is in waits for OSTs anyhow.
-    fn enter(&self, env: &dyn Env, fid: Fid) -> Result<Entered<'_>> {
+    ///
+    /// # Errors
+    /// `NotReady` after a long while.
+    pub fn enter(&self, env: &dyn Env, fid: Fid) -> Result<Entered<'_>> {
         let deadline = env.monotonic() + PATIENCE;
         while !self.0.lock().insert(fid) {
             if env.monotonic() >= deadline {
@@ -90,9 +94,9 @@ pub fn run(mds: &Mds, info: &CallInfo, request: &SetAttr) -> Result<Entry> {
         complete(mds, fid)?;
     }
     let observed = written::observe(mds, fid, &request.written)?;
-    let step = mds
-        .committer
-        .transact(info.client, mds.env.now(), |txn| begin(txn, info, request, size, observed))?;
+    let step = mds.committer.transact(info.client, mds.env.now(), |txn| {
+        begin(txn, mds, info, request, size, observed)
+    })?;
     let layout = match step {
         Step::Done(entry) => return Ok(*entry),
         Step::Cut(layout) => layout,
@@ -109,6 +113,7 @@ pub fn run(mds: &Mds, info: &CallInfo, request: &SetAttr) -> Result<Entry> {
 
 fn begin(
     txn: &mut Txn<'_>,
+    mds: &Mds,
     info: &CallInfo,
     request: &SetAttr,
     size: u64,
@@ -126,7 +131,12 @@ fn begin(
     if size > layout.max_size() {
         return Err(ErrorKind::FileTooBig.into());
     }
-    written::apply(&mut inode, &request.written, observed, txn.now)?;
+    written::apply(txn, mds, info, (fid, &mut inode), &request.written, observed)?;
+    if inode.inline {
+        inline::cut(txn, fid, &mut inode, size)?;
+        inode.size_epoch += u64::from(size < inode.size);
+        return resize(txn, info, request, inode, size).map(Box::new).map(Step::Done);
+    }
     let known = !inode.written_by_others(info.client.0);
     let untouched = !inode.touched && inode.writers.iter().all(|&w| w == info.client.0);
     if untouched || known && size >= inode.size {

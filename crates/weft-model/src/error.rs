@@ -191,6 +191,8 @@ kinds! {
     Poisoned = 217, EIO, No, "target out of service after an I/O failure";
     /// The MDS needs the supplementary groups to decide.
     NeedGroups = 218, EACCES, No, "supplementary groups needed";
+    /// The MDT does not keep the bytes of this file.
+    NotInline = 219, EIO, No, "data is not on the metadata target";
 }
 
 /// What went wrong, in which operation, on what, and what caused it.

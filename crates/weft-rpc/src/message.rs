@@ -146,6 +146,8 @@ messages! {
     0x0233 Mdt Fsync: mds::Fsync => pb::Empty;
     0x0234 Mdt SyncTarget: mds::SyncTarget => pb::Empty;
     0x0235 Mdt Append: mds::Append => mds::AppendReply;
+    0x0236 Mdt ReadInline: mds::ReadInline => mds::ReadInlineReply;
+    0x0237 Mdt MoveOut: mds::MoveOut => pb::Empty;
     0x0240 Mdt Readdir: mds::Readdir => mds::ReaddirReply;
     0x0250 Mdt GetXattr: mds::GetXattr => mds::GetXattrReply;
     0x0251 Mdt SetXattr: mds::SetXattr => pb::Empty;

@@ -2,7 +2,7 @@
 
 use crate::cluster::Cluster;
 use crate::reference::{Hand, Names, Tree};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use weft_client::{Ctx, DirEntry, OpenFlags};
 use weft_mds::keys::{self, kind};
@@ -70,6 +70,7 @@ pub fn stores(cluster: &Cluster) {
     }
     let mut inodes: BTreeMap<Fid, Inode> = BTreeMap::new();
     let mut dirents: Vec<(Fid, Vec<u8>, Dirent)> = Vec::new();
+    let mut inline: BTreeSet<Fid> = BTreeSet::new();
     let scanned = cluster.mdt.scan(&[1], &[], &mut |key, value| {
         let number = keys::number(key).map(Fid);
         match (key[0], number) {
@@ -79,6 +80,7 @@ pub fn stores(cluster: &Cluster) {
             (kind::DIRENT, Some(dir)) => {
                 dirents.push((dir, key[17..].to_vec(), decode(key, value)))
             }
+            (kind::INLINE, Some(fid)) => drop(inline.insert(fid)),
             (kind::XATTR | kind::COUNTERS, _) => {}
             _ => panic!("left in the store: {}", key.escape_ascii()),
         }
@@ -86,6 +88,8 @@ pub fn stores(cluster: &Cluster) {
     });
     scanned.unwrap_or_else(|error| panic!("scan: {error}"));
     check_links(&inodes, &dirents);
+    let said = inodes.iter().filter(|(_, inode)| inode.inline).map(|(&fid, _)| fid);
+    assert_eq!(inline, said.collect(), "files whose bytes the MDT has, and those said to be such");
     for ost in &cluster.osts {
         let objects = ost.list(None, usize::MAX).unwrap_or_default();
         for object in objects {

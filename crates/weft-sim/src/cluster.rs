@@ -26,6 +26,9 @@ pub const OSTS: usize = 3;
 /// A client not heard of for this long has lost its session. Longer than any operation waits for a
 /// Bytes that a client may keep of what it writes: little, so that it has to wait at times.
 const MAX_PENDING: usize = 24 << 10;
+/// Bytes that a client may read ahead, and at a time: a few times what fits into a window.
+const MAX_AHEAD: usize = 64 << 10;
+const AHEAD_CHUNK: u64 = 6 << 10;
 /// server, as the clients here have no thread that renews their sessions meanwhile.
 pub const LEASE: Duration = Duration::from_secs(20);
 /// Between two background syncs of the metadata.
@@ -93,8 +96,11 @@ impl Cluster {
         let config = ClientConfig {
             host,
             caches: self.world.plan.caches,
-            delegations: self.world.plan.writes_behind,
+            delegations: self.world.plan.delegations,
+            writes_behind: self.world.plan.writes_behind,
             max_pending: MAX_PENDING,
+            max_ahead: if self.world.plan.reads_ahead { MAX_AHEAD } else { 0 },
+            ahead_chunk: AHEAD_CHUNK,
             polls_locks: true,
             ..Default::default()
         };

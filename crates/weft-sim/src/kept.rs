@@ -2,6 +2,7 @@
 //! it is recalled.
 
 use crate::actor::unwound;
+use crate::plan::Sabotage;
 use crate::process::Process;
 use crate::world::World;
 use parking_lot::Mutex;
@@ -26,13 +27,16 @@ pub struct Kept {
     names: Mutex<Names>,
     attrs: Mutex<HashMap<Fid, (Attr, Duration)>>,
     deaf: bool,
+    forgetful: bool,
     over: AtomicBool,
 }
 
 impl Kept {
-    /// Nothing kept. A deaf one confirms recalls without carrying them out.
-    pub fn new(deaf: bool) -> Kept {
-        Kept { deaf, ..Kept::default() }
+    /// Nothing kept. With some defects it confirms recalls without carrying them out, or never keeps
+    /// anything, so that it notices nothing.
+    pub fn new(sabotage: Option<Sabotage>) -> Kept {
+        let deaf = sabotage == Some(Sabotage::IgnoreRecalls);
+        Kept { deaf, forgetful: sabotage == Some(Sabotage::MisdirectRecalls), ..Kept::default() }
     }
 
     /// What `name` stands for, asked for only if it is not known.
@@ -42,7 +46,7 @@ impl Kept {
     pub fn look(&self, client: &Client, now: Duration, dir: Fid, name: &[u8]) -> Result<Attr> {
         let key = (dir, name.to_vec());
         let known = self.names.lock().get(&key).copied().filter(|(_, until)| *until > now);
-        match known {
+        match known.filter(|_| !self.forgetful) {
             Some((None, _)) => Err(ErrorKind::NotFound.into()),
             Some((Some(fid), _)) => self.stat(client, now, fid),
             None => match client.lookup_or_absent(&Ctx::root(), dir, name)? {
@@ -69,6 +73,9 @@ impl Kept {
     }
 
     fn keep(&self, client: &Client, now: Duration, found: Found) -> Attr {
+        if self.forgetful {
+            return found.attr;
+        }
         let until = now + client.grant_left(&found.grant);
         self.attrs.lock().insert(found.fid, (found.attr, until));
         found.attr
@@ -92,9 +99,14 @@ impl Kept {
             // Asked again after the next pause.
             let _ = client.carry_out_recalls(TargetId::mdt(0), &mut last, kept);
         });
-        if world.plan.writes_behind {
+        if world.plan.delegations {
             self.repeat(world, process, client, "behind", |_, client| {
                 client.write_some_behind(Duration::ZERO);
+            });
+        }
+        if world.plan.reads_ahead {
+            self.repeat(world, process, client, "ahead", |_, client| {
+                while client.read_some_ahead(Duration::ZERO) {}
             });
         }
     }

@@ -27,8 +27,12 @@ pub struct Plan {
     pub client_dies_every_ms: u64,
     /// Clients keep what they are granted.
     pub caches: bool,
-    /// Clients write behind what they write to files that nobody else has open.
+    /// Files that nobody else has open are delegated to clients; small ones go to the MDT then.
+    pub delegations: bool,
+    /// Clients write behind what they write to such files.
     pub writes_behind: bool,
+    /// Clients read ahead in files that nobody else writes.
+    pub reads_ahead: bool,
     /// Bytes on each object server's disk.
     pub capacity: Option<u64>,
     /// Ends with the power failing everywhere.
@@ -50,6 +54,8 @@ pub enum Sabotage {
     LoseWrites,
     /// Clients confirm recalls and go on using what they had to give back.
     IgnoreRecalls,
+    /// Clients are told to give back grants of inodes that do not exist.
+    MisdirectRecalls,
 }
 
 impl Plan {
@@ -72,10 +78,14 @@ impl Plan {
             power: pick(&[0, 0, 1]) == 1,
             caches: pick(&[0, 1, 1]) == 1,
             sabotage: None,
+            delegations: false,
             writes_behind: false,
+            reads_ahead: false,
         };
         // A full disk is told of at the next fsync, when the reference has long taken the write for done.
         plan.writes_behind = plan.caches && plan.capacity.is_none() && pick(&[0, 1, 1]) == 1;
+        plan.delegations = plan.writes_behind || plan.caches && pick(&[0, 1, 1]) == 1;
+        plan.reads_ahead = plan.caches && pick(&[0, 1, 1]) == 1;
         plan
     }
 }

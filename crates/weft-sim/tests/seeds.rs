@@ -72,6 +72,13 @@ fn syncs_that_do_nothing_are_noticed() {
 }
 
 #[test]
+fn data_read_ahead_and_not_dropped_is_noticed() {
+    let plan =
+        Plan { loss: 0, kill_every_ms: 0, caches: true, reads_ahead: true, ops: 400, ..busy() };
+    is_noticed(Sabotage::MisdirectRecalls, plan);
+}
+
+#[test]
 fn recalls_that_are_not_carried_out_are_noticed() {
     is_noticed(
         Sabotage::IgnoreRecalls,

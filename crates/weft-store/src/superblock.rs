@@ -27,7 +27,11 @@ pub const FILE: &str = "superblock";
 /// The format that this version writes and reads.
 pub const FORMAT: u32 = 1;
 /// Incompatible features that this version knows.
-pub const KNOWN_INCOMPAT: &[&str] = &["sums-4k"];
+pub const KNOWN_INCOMPAT: &[&str] = &[SUMS_4K, INLINE_DATA];
+/// Of OSTs: checksums of blocks of 4 KiB.
+pub const SUMS_4K: &str = "sums-4k";
+/// Of MDTs: they may have the bytes of small files.
+pub const INLINE_DATA: &str = "inline-data";
 /// Features that this version knows among those that forbid others to write.
 pub const KNOWN_RO_COMPAT: &[&str] = &[];
 
@@ -127,6 +131,21 @@ impl Superblock {
     pub fn store(&mut self, dir: &Path) -> Result<()> {
         self.sequence += 1;
         files::replace(dir, FILE, self.to_text().as_bytes())
+    }
+
+    /// Notes features that this version makes use of, and that the one which made the target did not have.
+    /// From then on that version refuses the target.
+    ///
+    /// # Errors
+    /// What the disk says; nothing is changed then.
+    pub fn add_features(&mut self, dir: &Path, features: &[&str]) -> Result<()> {
+        let known = self.incompat.len();
+        for &feature in features {
+            if !self.incompat.iter().any(|known| known == feature) {
+                self.incompat.push(feature.into());
+            }
+        }
+        if self.incompat.len() == known { Ok(()) } else { self.store(dir) }
     }
 
     /// The contents of the file.

@@ -11,7 +11,7 @@ use crate::files::{self, Lock};
 use crate::kv::{Batch, Kv, POWER_LOST, Profile, RocksKv};
 use crate::objects::{FsObjects, ObjectStore, ObjectsConfig, StatFs};
 use crate::space::{self, Gauge};
-use crate::superblock::{self, Superblock, Uuid};
+use crate::superblock::{self, INLINE_DATA, SUMS_4K, Superblock, Uuid};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -104,7 +104,7 @@ impl Target {
             created: params.created,
             compat: Vec::new(),
             ro_compat: Vec::new(),
-            incompat: if is_ost { vec!["sums-4k".into()] } else { Vec::new() },
+            incompat: features_of(params.target.kind).iter().map(|&name| name.into()).collect(),
             sequence: 0,
         };
         superblock.store(dir)?;
@@ -120,9 +120,11 @@ impl Target {
     /// `Busy`, naming the process that has it open; `Corrupt` or `Checksum` when its store is
     /// damaged. Nothing is changed then.
     pub fn open(dir: &Path, params: &OpenParams) -> Result<Target> {
-        let superblock = Superblock::load(dir)?;
+        let mut superblock = Superblock::load(dir)?;
         check_identity(dir, &superblock, params)?;
         let lock = Lock::take(dir)?;
+        let features = features_of(superblock.target.kind);
+        superblock.add_features(dir, features)?;
         let last_stop = files::last_stop(dir)?;
         let kind = superblock.target.kind;
         let profile = params.profile.unwrap_or(profile_of(kind));
@@ -206,6 +208,15 @@ impl Target {
         }
         self.kv.sync()?;
         files::record_state(&self.dir, false)
+    }
+}
+
+/// Incompatible features in use.
+const fn features_of(kind: TargetKind) -> &'static [&'static str] {
+    match kind {
+        TargetKind::Ost => &[SUMS_4K],
+        TargetKind::Mdt => &[INLINE_DATA],
+        TargetKind::Mgt => &[],
     }
 }
 

@@ -133,8 +133,8 @@ impl Chart {
         }
         let percent = |found: &Figure, outcome: &Outcome| {
             let limit = outcome.point.cluster.limit(&found.unit)? / 100.0;
-            let (mean, min, max) = (found.mean / limit, found.min / limit, found.max / limit);
-            Some(Figure { mean, min, max, ..found.clone() })
+            let (median, min, max) = (found.median / limit, found.min / limit, found.max / limit);
+            Some(Figure { median, min, max, ..found.clone() })
         };
         let mut lines = self.measured(results, figure, x, percent);
         lines.extend(beside);
@@ -160,7 +160,7 @@ impl Chart {
             let found = outcome.figure(figure).and_then(|found| turn(found, outcome));
             let place = outcome.point.params.get(x).and_then(Param::number);
             let (Some(found), Some(x)) = (found, place) else { continue };
-            let datum = Datum { x, y: found.mean, low: found.min, high: found.max };
+            let datum = Datum { x, y: found.median, low: found.min, high: found.max };
             let label = self.series_of(outcome);
             match lines.iter_mut().find(|line| line.label == label) {
                 Some(line) => line.points.push(datum),
@@ -203,7 +203,7 @@ impl Chart {
             let name = outcome.point.params.get(x).map(Param::to_string).unwrap_or_default();
             let bar = |figure: &&str| {
                 let found = outcome.figure(figure)?;
-                Some(Datum { x: 0.0, y: found.mean, low: found.min, high: found.max })
+                Some(Datum { x: 0.0, y: found.median, low: found.min, high: found.max })
             };
             let first = self.figures.iter().find_map(|name| outcome.figure(name));
             if let Some(first) = first {

@@ -68,7 +68,7 @@ impl Comparison {
                     params: one.point.params.clone(),
                     figure: figure.name.clone(),
                     unit: figure.unit.clone(),
-                    values: [figure.mean, there.mean],
+                    values: [figure.median, there.median],
                 });
             }
         }

@@ -31,6 +31,8 @@ pub struct Plan<'a> {
     pub study: &'a Study,
     /// Its size.
     pub size: Size,
+    /// How often each point is measured, at least once.
+    pub repeats: u32,
     /// Only these parts; all when empty.
     pub parts: &'a [String],
 }
@@ -46,7 +48,7 @@ pub fn run(
     bed: &mut dyn Testbed,
     progress: &mut Progress,
 ) -> Result<Results, String> {
-    let Plan { study, size, parts } = plan;
+    let Plan { study, size, repeats, parts } = plan;
     let known = (study.parts)();
     if let Some(part) = parts.iter().find(|part| known.iter().all(|known| known.name != **part)) {
         let names: Vec<&str> = known.iter().map(|part| part.name).collect();
@@ -56,7 +58,7 @@ pub fn run(
             names.join(", ")
         ));
     }
-    let mut results = open(study, size, file, bed.settings())?;
+    let mut results = open(plan, file, bed.settings())?;
     let points = (study.points)(size);
     // What an earlier version of the study asked otherwise would stand beside the new answer.
     results.points.retain(|outcome| points.contains(&outcome.point));
@@ -71,7 +73,7 @@ pub fn run(
             break;
         }
         progress.start(&format!("{}: {}", point.part, describe(&point.params)));
-        let outcome = measure(point, bed);
+        let outcome = measure(point, repeats, bed);
         // What was cut short is not a result.
         if bed.interrupted() && outcome.failed.is_some() {
             break;
@@ -85,9 +87,22 @@ pub fn run(
     Ok(results)
 }
 
-fn measure(point: &Point, bed: &mut dyn Testbed) -> Outcome {
+/// One point, as often as asked for. If one time fails, so does the point.
+fn measure(point: &Point, repeats: u32, bed: &mut dyn Testbed) -> Outcome {
     let (started, load_before, clock) = (unix_time(), load_average()[0], Instant::now());
-    let (measured, failed) = match bed.measure(point) {
+    let mut all = bed.measure(point);
+    for _ in 1..repeats {
+        let Ok(measured) = &mut all else { break };
+        if bed.interrupted() {
+            all = Err("stopped".into());
+            break;
+        }
+        match bed.measure(point) {
+            Ok(again) => measured.add(again),
+            Err(why) => all = Err(why),
+        }
+    }
+    let (measured, failed) = match all {
         Ok(measured) => (measured, None),
         Err(why) => (Measured::default(), Some(why)),
     };
@@ -96,19 +111,19 @@ fn measure(point: &Point, bed: &mut dyn Testbed) -> Outcome {
 }
 
 fn open(
-    study: &Study,
-    size: Size,
+    plan: Plan<'_>,
     file: &Path,
     settings: BTreeMap<String, String>,
 ) -> Result<Results, String> {
+    let here = Results::begin(plan.study.name, (plan.size, plan.repeats), settings);
     if !file.exists() {
-        return Ok(Results::begin(study.name, size, settings));
+        return Ok(here);
     }
     let results = Results::load(file)?;
-    let here = Results::begin(study.name, size, settings);
     let differs = [
         ("study", results.study != here.study),
         ("size", results.size != here.size),
+        ("number of repetitions", results.repeats != here.repeats),
         ("program", results.program != here.program),
         ("machine", results.machine != here.machine),
         ("settings", results.settings != here.settings),

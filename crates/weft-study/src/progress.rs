@@ -46,7 +46,7 @@ impl Progress {
         self.done += 1;
         self.run.0 += 1;
         let figures = outcome.measured.figures.iter();
-        let told = figures.map(|f| format!("{} {} {}", f.name, number(f.mean), f.unit));
+        let told = figures.map(|f| format!("{} {} {}", f.name, number(f.median), f.unit));
         let said = match &outcome.failed {
             Some(why) => format!("FAILED: {why}"),
             None => told.collect::<Vec<_>>().join(", "),

@@ -7,10 +7,10 @@ use std::fs::{self, File};
 use std::io::Write;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
-use weft_eval::record::{Machine, Record};
+use weft_eval::record::{Machine, Record, Stats};
 
 /// Version of the form of the file; raised when a reader of the old form would misread it.
-pub const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2;
 
 /// How much of a study is done.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -30,6 +30,11 @@ impl Size {
             Size::Full => full,
         }
     }
+
+    /// How often each point is measured unless told otherwise.
+    pub fn repeats(self) -> u32 {
+        self.pick(1, 3)
+    }
 }
 
 /// A study as far as it is done.
@@ -41,6 +46,8 @@ pub struct Results {
     pub study: String,
     /// Its size.
     pub size: Size,
+    /// How often each point is measured.
+    pub repeats: u32,
     /// What ran, with its version.
     pub program: String,
     /// The machine.
@@ -90,14 +97,14 @@ pub struct Figure {
     pub name: String,
     /// Its unit.
     pub unit: String,
-    /// Mean of the repetitions.
-    pub mean: f64,
+    /// The middle one of the repetitions.
+    pub median: f64,
     /// The smallest.
     pub min: f64,
     /// The largest.
     pub max: f64,
-    /// Repetitions.
-    pub count: u32,
+    /// All that were measured, in that order. A real tool may tell only their mean, and min and max.
+    pub values: Vec<f64>,
     /// Processor seconds of clients' programs and of servers and mounts, per GiB or per 1,000
     /// operations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -110,26 +117,45 @@ impl Figure {
         Figure {
             name: name.into(),
             unit: unit.into(),
-            mean: value,
+            median: value,
             min: value,
             max: value,
-            count: 1,
+            values: vec![value],
             cpu: None,
+        }
+    }
+
+    /// The same figure with what a further repetition of its point has given.
+    fn with(&self, other: &Figure) -> Figure {
+        let values = [&self.values[..], &other.values].concat();
+        let (own, more) = (self.values.len() as f64, other.values.len() as f64);
+        let mean = |a: f64, b: f64| (a * own + b * more) / (own + more);
+        let cpu = |(a, b): ([f64; 2], [f64; 2])| [mean(a[0], b[0]), mean(a[1], b[1])];
+        Figure {
+            median: Stats::of(values.iter().copied()).median,
+            min: self.min.min(other.min),
+            max: self.max.max(other.max),
+            values,
+            cpu: self.cpu.zip(other.cpu).map(cpu),
+            ..self.clone()
         }
     }
 
     /// The figures of a run of a tool, but for those of a handful of operations, which are no rates:
     /// removing the files of IOR, making the trees of mdtest.
     pub fn of(record: &Record) -> Vec<Figure> {
-        let figure = |phase: &weft_eval::record::Phase| Figure {
-            // A survey names its phases by the point, too, which a study has chosen itself.
-            name: phase.phase.split(" rsz ").next().unwrap_or_default().into(),
-            unit: phase.unit.clone(),
-            mean: phase.rate.mean,
-            min: phase.rate.min,
-            max: phase.rate.max,
-            count: phase.rate.count,
-            cpu: if phase.unit == "ops/s" { phase.cpu_per_1000 } else { phase.cpu_per_gib },
+        let figure = |phase: &weft_eval::record::Phase| {
+            let single: Vec<f64> = record.of(&phase.phase).map(|sample| sample.rate).collect();
+            Figure {
+                // A survey names its phases by the point, too, which a study has chosen itself.
+                name: phase.phase.split(" rsz ").next().unwrap_or_default().into(),
+                unit: phase.unit.clone(),
+                median: phase.rate.median,
+                min: phase.rate.min,
+                max: phase.rate.max,
+                values: if single.is_empty() { vec![phase.rate.mean] } else { single },
+                cpu: if phase.unit == "ops/s" { phase.cpu_per_1000 } else { phase.cpu_per_gib },
+            }
         };
         let counts = |phase: &&weft_eval::record::Phase| {
             phase.phase != "remove" && !phase.phase.starts_with("Tree")
@@ -138,13 +164,34 @@ impl Figure {
     }
 }
 
+impl Measured {
+    /// Takes in what a further repetition of the same point has given.
+    pub fn add(&mut self, other: Measured) {
+        for figure in other.figures {
+            match self.figures.iter_mut().find(|known| known.name == figure.name) {
+                Some(known) => *known = known.with(&figure),
+                None => self.figures.push(figure),
+            }
+        }
+        let new = |notes: &[String], note: &String| !notes.contains(note);
+        let notes: Vec<String> =
+            other.notes.into_iter().filter(|note| new(&self.notes, note)).collect();
+        self.notes.extend(notes);
+    }
+}
+
 impl Results {
     /// Nothing measured yet, on this machine.
-    pub fn begin(study: &str, size: Size, settings: BTreeMap<String, String>) -> Results {
+    pub fn begin(
+        study: &str,
+        (size, repeats): (Size, u32),
+        settings: BTreeMap<String, String>,
+    ) -> Results {
         Results {
             format: FORMAT,
             study: study.into(),
             size,
+            repeats,
             program: format!("weft {}", env!("CARGO_PKG_VERSION")),
             machine: Machine::here(),
             settings,
@@ -160,12 +207,12 @@ impl Results {
     pub fn load(file: &Path) -> Result<Results, String> {
         let named = |why: String| format!("file={}: {why}", file.display());
         let text = fs::read_to_string(file).map_err(|error| named(error.to_string()))?;
-        let results: Results = serde_json::from_str(&text)
-            .map_err(|error| named(format!("not the results of a study: {error}")))?;
-        if results.format != FORMAT {
-            return Err(named(format!("format {} is not {FORMAT}", results.format)));
+        let strange = |error| named(format!("not the results of a study: {error}"));
+        let value: serde_json::Value = serde_json::from_str(&text).map_err(strange)?;
+        if value["format"] != FORMAT {
+            return Err(named(format!("format {} is not {FORMAT}", value["format"])));
         }
-        Ok(results)
+        serde_json::from_value(value).map_err(strange)
     }
 
     /// Writes the file, or leaves it as it was.
@@ -202,7 +249,7 @@ impl Outcome {
 
     /// The share of what the devices allow.
     pub fn efficiency(&self, figure: &Figure) -> Option<f64> {
-        Some(figure.mean / self.point.cluster.limit(&figure.unit)?)
+        Some(figure.median / self.point.cluster.limit(&figure.unit)?)
     }
 }
 
@@ -224,4 +271,30 @@ pub fn write_atomically(file: &Path, bytes: &[u8]) -> Result<(), String> {
         fs::rename(&beside, file)
     };
     write().map_err(|error| format!("cannot write file={}: {error}", file.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn repetitions_are_kept_and_their_median_counts() {
+        let point = |write: f64, cpu: f64, notes: &[&str]| Measured {
+            figures: vec![Figure {
+                cpu: Some([cpu, 0.0]),
+                ..Figure::once("write", "MiB/s", write)
+            }],
+            commands: vec!["weft bench ior".into()],
+            notes: notes.iter().map(|note| note.to_string()).collect(),
+        };
+        let mut measured = point(7.0, 1.0, &["a"]);
+        measured.add(point(100.0, 2.0, &["a"]));
+        measured.add(point(5.0, 6.0, &["a", "b"]));
+        let figure = &measured.figures[0];
+        assert_eq!(figure.values, [7.0, 100.0, 5.0]);
+        assert_eq!((figure.median, figure.min, figure.max), (7.0, 5.0, 100.0));
+        assert_eq!(figure.cpu, Some([3.0, 0.0]));
+        assert_eq!((measured.figures.len(), measured.commands.len()), (1, 1));
+        assert_eq!(measured.notes, ["a", "b"]);
+    }
 }

@@ -39,7 +39,7 @@ impl Testbed for Bench {
         let bulk = |name: &str, value| Figure {
             min: value * 0.9,
             max: value * 1.1,
-            count: 3,
+            values: vec![value * 0.9, value, value * 1.1],
             ..Figure::once(name, "MiB/s", value)
         };
         let figures = match &point.work {
@@ -60,7 +60,7 @@ impl Testbed for Bench {
 }
 
 fn run(study: &Study, file: &Path, bed: &mut Bench) -> Result<Results, String> {
-    let plan = Plan { study, size: Size::Quick, parts: &[] };
+    let plan = Plan { study, size: Size::Quick, repeats: 1, parts: &[] };
     engine::run(plan, file, bed, &mut Progress::new())
 }
 
@@ -90,7 +90,7 @@ fn a_stopped_study_goes_on_where_it_was() {
     let there = Results::load(&file).unwrap();
     let wanted = (study.points)(Size::Quick);
     assert!(there.points.iter().map(|outcome| &outcome.point).eq(&wanted));
-    assert_eq!(there.points[0].measured.figures[0].mean, 320.0);
+    assert_eq!(there.points[0].measured.figures[0].median, 320.0);
 }
 
 #[test]
@@ -114,7 +114,7 @@ fn a_part_can_be_run_by_itself() {
     let file = dir.path().join("r.json");
     let study = studies::find("sonexion").unwrap();
     let parts = ["recovery".to_string()];
-    let plan = |parts| Plan { study, size: Size::Quick, parts };
+    let plan = |parts| Plan { study, size: Size::Quick, repeats: 1, parts };
     let results =
         engine::run(plan(&parts), &file, &mut Bench::new(), &mut Progress::new()).unwrap();
     assert!(results.points.iter().all(|outcome| outcome.point.part == "recovery"));
@@ -213,4 +213,21 @@ fn two_runs_side_by_side() {
         outcome.point.params.insert("other".into(), Param::Number(1.0));
     });
     assert!(Comparison::of(names(), &one, &nothing).is_err());
+}
+
+#[test]
+fn points_are_repeated_and_a_stop_keeps_none_of_a_part_of_them() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("panfs.json");
+    let study = studies::find("panfs").unwrap();
+    let plan = |repeats| Plan { study, size: Size::Quick, repeats, parts: &[] };
+    let mut bed = Bench { stop_after: 8, ..Bench::new() };
+    let results = engine::run(plan(3), &file, &mut bed, &mut Progress::new()).unwrap();
+    assert_eq!((bed.measured, results.points.len()), (8, 2));
+    assert_eq!(results.points[0].measured.figures[0].values.len(), 9);
+    let again = engine::run(plan(2), &file, &mut Bench::new(), &mut Progress::new());
+    assert!(again.unwrap_err().contains("repetitions"));
+    let mut bed = Bench::new();
+    let results = engine::run(plan(3), &file, &mut bed, &mut Progress::new()).unwrap();
+    assert_eq!(bed.measured, 3 * (results.points.len() - 2));
 }

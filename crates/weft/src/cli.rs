@@ -4,6 +4,7 @@ use crate::commands as c;
 use crate::logging::{self, LogForm};
 use crate::outcome::Outcome;
 use crate::output::Form;
+use crate::version::VERSION;
 use clap::{Args, Parser, Subcommand};
 use std::ffi::OsString;
 use std::path::Path;
@@ -13,7 +14,7 @@ const MOUNT_HELPER: &str = "mount.weft";
 
 /// Weft, a parallel file system.
 #[derive(Parser)]
-#[command(name = "weft", version, propagate_version = true)]
+#[command(name = "weft", version = VERSION, propagate_version = true)]
 #[command(after_help = "Exit codes: 0 done, 1 failed, 2 usage, 3 partly done, 4 unhealthy.")]
 pub struct Cli {
     #[command(flatten)]

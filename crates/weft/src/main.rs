@@ -28,6 +28,7 @@ mod output;
 mod process;
 mod signals;
 mod units;
+mod version;
 mod xattr;
 
 use std::process::ExitCode;

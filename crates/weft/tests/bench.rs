@@ -69,6 +69,12 @@ fn ranks_are_processes_and_the_record_tells_all() {
         (&"processes".into(), &true.into())
     );
     assert_eq!(record["samples"][0]["bytes"], 47_008 * 20 * 3);
+    let version = Command::new(env!("CARGO_BIN_EXE_weft")).arg("--version").output().unwrap();
+    let commit = record["commit"].as_str().unwrap();
+    let number = commit.trim_end_matches("-dirty");
+    let is_number = number.len() == 12 && number.bytes().all(|byte| byte.is_ascii_hexdigit());
+    assert!(is_number || commit == "unknown", "{commit}");
+    assert!(done(&version).contains(&format!("({commit})")), "{commit}");
     assert!(record["places"][0]["fs"].as_str().is_some_and(|fs| !fs.is_empty()));
     assert!(record["phases"][0]["cpu_per_gib"][0].as_f64().unwrap() > 0.0);
     assert_eq!(files(dir.path()), 1);

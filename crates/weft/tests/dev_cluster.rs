@@ -385,3 +385,38 @@ fn a_second_mount_attaches_and_leaves() {
     }
     assert_eq!(dev.run(&["umount", &other]).status.code(), Some(1));
 }
+
+#[test]
+fn a_survey_asks_every_layer_and_leaves_nothing() {
+    let dev = Dev::new();
+    dev.ok(&["dev", "up", "--processes", "--osts", "2"]);
+    let operations = |record: &Value| -> Vec<(String, u64)> {
+        let samples = record["samples"].as_array().unwrap().iter();
+        let one = |s: &Value| (s["phase"].as_str().unwrap().into(), s["operations"].as_u64());
+        samples.map(one).map(|(phase, count)| (phase, count.unwrap())).collect()
+    };
+    let metadata = "bench survey --case metadata -n 30 --thrlo 1 --thrhi 2 -i 1";
+    let record = dev.json(&metadata.split(' ').collect::<Vec<_>>());
+    let done = operations(&record);
+    assert_eq!(done.len(), 10);
+    for (kind, threads) in
+        [("creation", 1), ("stat", 2), ("getattr", 1), ("open", 2), ("removal", 2)]
+    {
+        assert!(done.contains(&(format!("{kind} thr {threads}"), threads * 30)), "{done:?}");
+    }
+    let local = dev.root.path().join("local");
+    fs::create_dir(&local).unwrap();
+    let mount = dev.mnt().display().to_string();
+    let line = format!(
+        "bench survey --layers --local local --mount {mount} --size 4 --thrhi 2 -i 1 -n 20"
+    );
+    let done = operations(&dev.json(&line.split(' ').collect::<Vec<_>>()));
+    let names = ["local files", "client library, no wire", "client library", "mount (FUSE)"];
+    for layer in names.into_iter().chain(["MDT over the wire"]) {
+        assert!(done.contains(&(format!("{layer}: creation"), 40)), "{layer}: {done:?}");
+    }
+    for layer in names.into_iter().chain(["object store", "OSTs over the wire"]) {
+        assert!(done.contains(&(format!("{layer}: write"), 4)), "{layer}: {done:?}");
+    }
+    assert_eq!(fs::read_dir(dev.mnt()).unwrap().count() + fs::read_dir(&local).unwrap().count(), 0);
+}

@@ -6,8 +6,11 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::Arc;
 use std::time::Duration;
 use weft_model::FsError;
+use weft_model::layout::INLINE_MAX;
+use weft_rpc::pb::mds::Place;
 
 /// Largest extent, bytes; windows begin at multiples of it.
 pub(crate) const WINDOW: u64 = 1 << 20;
@@ -20,12 +23,19 @@ pub(crate) type Extents = BTreeMap<u64, Vec<u8>>;
 pub(crate) struct Buffer {
     /// The file is delegated to this client.
     pub(crate) delegated: bool,
+    /// Where the file's bytes are, apart from those here. It becomes Objects at some time, and stays so
+    /// while the file is open here.
+    pub(crate) place: Place,
+    /// Some of it may have been synced.
+    pub(crate) synced: bool,
     /// Why data could not be stored, until somebody is told.
     pub(crate) failure: Option<FsError>,
     extents: Extents,
     bytes: usize,
-    /// Taken out, on the way to the OSTs.
-    in_flight: Vec<Range<u64>>,
+    /// Taken out, on the way to the OSTs. What was written since is newer.
+    in_flight: Arc<Extents>,
+    /// What is in flight counts no more: everything was dropped since.
+    is_void: bool,
     /// When the oldest extent was begun.
     since: Option<Duration>,
     /// End of the last write.
@@ -35,6 +45,16 @@ pub(crate) struct Buffer {
 }
 
 impl Buffer {
+    /// Nothing waits yet.
+    pub(crate) fn of(place: Place) -> Buffer {
+        Buffer { place, synced: place != Place::Empty, ..Buffer::default() }
+    }
+
+    /// Whether the MDT takes what is written, as far as is known.
+    pub(crate) fn is_inline(&self) -> bool {
+        self.place != Place::Objects
+    }
+
     /// Bytes that wait.
     pub(crate) const fn bytes(&self) -> usize {
         self.bytes
@@ -43,6 +63,12 @@ impl Buffer {
     /// Whether everything is on the OSTs.
     pub(crate) fn is_clean(&self) -> bool {
         self.extents.is_empty() && self.in_flight.is_empty()
+    }
+
+    /// Whether the MDT would take everything that waits.
+    pub(crate) fn fits_inline(&self) -> bool {
+        let last = self.extents.last_key_value();
+        last.is_none_or(|(&start, data)| start + data.len() as u64 <= INLINE_MAX)
     }
 
     /// Counts how often everything was dropped.
@@ -57,10 +83,33 @@ impl Buffer {
 
     /// Whether any of a range is not on the OSTs.
     pub(crate) fn overlaps(&self, range: &Range<u64>) -> bool {
-        let touches = |other: &Range<u64>| other.start < range.end && range.start < other.end;
-        let before = self.extents.range(..range.end).next_back();
-        before.is_some_and(|(&start, data)| start + data.len() as u64 > range.start)
-            || self.in_flight.iter().any(touches)
+        let touches = |extents: &Extents| {
+            let before = extents.range(..range.end).next_back();
+            before.is_some_and(|(&start, data)| start + data.len() as u64 > range.start)
+        };
+        touches(&self.extents) || touches(&self.in_flight)
+    }
+
+    /// Fills `out` with what was written at `offset`. Whether all of it is here; if not, `out` may hold anything.
+    pub(crate) fn read(&self, mut offset: u64, mut out: &mut [u8]) -> bool {
+        while !out.is_empty() {
+            let newer =
+                self.extents.range(offset + 1..).next().map_or(u64::MAX, |(&start, _)| start);
+            let waiting = at(&self.extents, offset);
+            let found = waiting.or_else(|| {
+                if self.is_void {
+                    return None;
+                }
+                let room = (newer - offset).min(usize::MAX as u64) as usize;
+                at(&self.in_flight, offset).map(|data| &data[..data.len().min(room)])
+            });
+            let Some(found) = found else { return false };
+            let count = found.len().min(out.len());
+            let (filled, rest) = out.split_at_mut(count);
+            filled.copy_from_slice(&found[..count]);
+            (offset, out) = (offset + count as u64, rest);
+        }
+        true
     }
 
     /// Takes a write. The newest data of a place counts.
@@ -124,7 +173,7 @@ impl Buffer {
 
     /// Takes extents out, in order, until about `most` bytes; they are in flight until
     /// [`Self::landed`] or [`Self::put_back`]. With `steady`, the window that is still being filled stays.
-    pub(crate) fn take(&mut self, most: usize, steady: bool) -> Extents {
+    pub(crate) fn take(&mut self, most: usize, steady: bool) -> Arc<Extents> {
         let growing =
             (steady && !self.last.is_multiple_of(WINDOW)).then(|| (self.last - 1) / WINDOW);
         let (mut taken, mut bytes) = (Extents::new(), 0);
@@ -138,24 +187,25 @@ impl Buffer {
             }
             let Some(data) = self.extents.remove(&start) else { break };
             bytes += data.len();
-            self.in_flight.push(start..start + data.len() as u64);
             taken.insert(start, data);
         }
         self.bytes -= bytes;
         if self.extents.is_empty() {
             self.since = None;
         }
-        taken
+        self.in_flight = Arc::new(taken);
+        self.is_void = false;
+        self.in_flight.clone()
     }
 
     /// What was taken is on the OSTs, or is lost.
     pub(crate) fn landed(&mut self) {
-        self.in_flight.clear();
+        self.in_flight = Arc::default();
     }
 
     /// What was taken could not be brought there now. What was written since is newer.
-    pub(crate) fn put_back(&mut self, taken: Extents, now: Duration) {
-        self.in_flight.clear();
+    pub(crate) fn put_back(&mut self, now: Duration) {
+        let taken = Arc::unwrap_or_clone(std::mem::take(&mut self.in_flight));
         let last = self.last;
         self.bytes = taken.values().map(Vec::len).sum();
         let newer = std::mem::replace(&mut self.extents, taken);
@@ -169,10 +219,17 @@ impl Buffer {
     /// Drops everything, and says how many bytes that was.
     pub(crate) fn clear(&mut self) -> usize {
         self.generation += 1;
+        self.is_void = true;
         self.extents.clear();
         self.since = None;
         std::mem::take(&mut self.bytes)
     }
+}
+
+/// The bytes from `offset` to the end of the extent that has it.
+fn at(extents: &Extents, offset: u64) -> Option<&[u8]> {
+    let (&start, data) = extents.range(..=offset).next_back()?;
+    data.get((offset - start) as usize..).filter(|data| !data.is_empty())
 }
 
 #[cfg(test)]
@@ -209,6 +266,7 @@ mod tests {
     #[test]
     fn the_newest_data_counts_whatever_overlaps() {
         let mut rng = SmallRng::seed_from_u64(7);
+        let mut read = 0;
         for _ in 0..200 {
             let (mut buffer, mut stored) = (Buffer::default(), vec![0u8; 3 << 20]);
             let mut wanted = stored.clone();
@@ -232,8 +290,14 @@ mod tests {
                         let offset = rng.random_range(0..1 << 20) as usize;
                         wanted[offset..offset + 3000].fill(step as u8 + 1);
                         buffer.put(offset as u64, &wanted[offset..offset + 3000], NOW);
-                        buffer.put_back(taken, NOW);
+                        drop(taken);
+                        buffer.put_back(NOW);
                     }
+                }
+                let (from, mut found) = (rng.random_range(0..2 << 20), vec![0; 2000]);
+                if buffer.read(from as u64, &mut found) {
+                    assert!(found == wanted[from..from + 2000]);
+                    read += 1;
                 }
                 let bytes: usize = buffer.extents.values().map(Vec::len).sum();
                 assert_eq!(bytes, buffer.bytes());
@@ -242,6 +306,21 @@ mod tests {
             lay(&rest, &mut stored);
             assert!(stored == wanted);
         }
+        assert!(read > 1000, "{read}");
+    }
+
+    #[test]
+    fn what_is_on_its_way_can_be_read() {
+        let (mut buffer, mut out) = (Buffer::default(), [0; 6]);
+        buffer.put(10, b"abcdef", NOW);
+        drop(buffer.take(usize::MAX, false));
+        buffer.put(12, b"XY", NOW);
+        assert!(buffer.read(10, &mut out) && out == *b"abXYef");
+        assert!(!buffer.read(11, &mut out) && !buffer.read(9, &mut out));
+        buffer.clear();
+        assert!(!buffer.read(10, &mut out[..1]) && buffer.overlaps(&(10..11)));
+        buffer.landed();
+        assert!(!buffer.overlaps(&(10..11)));
     }
 
     #[test]

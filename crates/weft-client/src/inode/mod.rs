@@ -1,10 +1,13 @@
 //! Open files: what this client knows of an inode that it has open, shared by all its handles.
 
 pub(crate) mod buffer;
+pub(crate) mod bytes;
 pub mod table;
 pub(crate) mod written;
 
 use self::buffer::Buffer;
+use self::bytes::Bytes;
+use crate::ahead::Ahead;
 use crate::flags::OpenFlags;
 use crate::lock::held::HeldLocks;
 use crate::namespace::entry::Known;
@@ -81,9 +84,11 @@ pub struct OpenInode {
     pub(crate) writing_back: Mutex<()>,
     /// Somebody is about to.
     pub(crate) queued: AtomicBool,
+    ahead: Mutex<Ahead>,
     handles: Mutex<BTreeMap<u64, OpenFlags>>,
     locks: Mutex<HeldLocks>,
     locks_lost: AtomicBool,
+    removed: AtomicBool,
 }
 
 /// The changing part.
@@ -98,6 +103,8 @@ pub(crate) struct State {
     /// Whether the next read has to be noted as an access (relatime).
     atime_due: bool,
     pub(crate) unreported: Unreported,
+    /// What the MDT has told of a small file's bytes.
+    pub(crate) bytes: Option<Bytes>,
     /// End of the place that an append under way was given, and the count of truncations then.
     pub(crate) appending: Option<(u64, u64)>,
 }
@@ -114,6 +121,7 @@ impl OpenInode {
             mode: known.attr.mode,
             atime_due: is_atime_due(&known.attr, now),
             unreported: Unreported::default(),
+            bytes: None,
             appending: None,
         };
         OpenInode {
@@ -121,12 +129,14 @@ impl OpenInode {
             state: Mutex::new(state),
             io: RwLock::new(()),
             append: Mutex::new(()),
-            buffer: Mutex::default(),
+            buffer: Mutex::new(Buffer::of(known.place)),
             writing_back: Mutex::new(()),
             queued: AtomicBool::new(false),
+            ahead: Mutex::default(),
             handles: Mutex::default(),
             locks: Mutex::default(),
             locks_lost: AtomicBool::new(false),
+            removed: AtomicBool::new(false),
         }
     }
 
@@ -147,6 +157,11 @@ impl OpenInode {
     /// What is written behind. Taken before [`Self::state`], and never over a request.
     pub(crate) fn buffer(&self) -> MutexGuard<'_, Buffer> {
         self.buffer.lock()
+    }
+
+    /// What is read ahead. Never taken over a request, nor with another lock held but an inode's `io`.
+    pub(crate) fn ahead(&self) -> MutexGuard<'_, Ahead> {
+        self.ahead.lock()
     }
 
     /// Takes over what a reply says.
@@ -192,6 +207,23 @@ impl OpenInode {
         // Within the lock: a recall is noted before it takes it.
         let mut buffer = self.buffer.lock();
         buffer.delegated |= !is_recalled();
+    }
+
+    /// Whether nothing of the file is in objects: only this client can put it there.
+    pub(crate) fn is_wholly_on_mdt(&self) -> bool {
+        let buffer = self.buffer.lock();
+        buffer.delegated && buffer.is_inline() && buffer.fits_inline()
+    }
+
+    /// What the MDT has is about to be synced.
+    pub(crate) fn expect_sync(&self) {
+        self.buffer.lock().synced = true;
+    }
+
+    /// The file's bytes are in its objects from now on.
+    pub(crate) fn leave_mdt(&self) {
+        self.buffer.lock().place = mds::Place::Objects;
+        self.state.lock().bytes = None;
     }
 
     /// The file was delegated to this client, and may be another's by now. How many bytes are dropped.
@@ -267,11 +299,21 @@ impl OpenInode {
         }
     }
 
+    /// The file was removed while the session had expired: its objects are gone, and must not be made anew.
+    pub(crate) fn note_removed(&self) {
+        self.removed.store(true, Ordering::Release);
+    }
+
     fn check_usable(&self, op: &'static str) -> Result<()> {
+        let stale = |why| {
+            let error = FsError::new(ErrorKind::Stale, op).on(format_args!("fid={}", self.fid));
+            Err(error.because(why))
+        };
+        if self.removed.load(Ordering::Acquire) {
+            return stale("the file was removed while the session had expired; close it");
+        }
         if self.locks_lost.load(Ordering::Acquire) {
-            return Err(FsError::new(ErrorKind::Stale, op)
-                .on(format_args!("fid={}", self.fid))
-                .because("locks were lost when the session expired; close the file"));
+            return stale("locks were lost when the session expired; close the file");
         }
         Ok(())
     }
@@ -288,9 +330,10 @@ impl State {
         self.known_size.max(self.unreported.end())
     }
 
-    /// A write makes the next read worth noting.
-    pub(crate) const fn note_write(&mut self) {
+    /// A write makes the next read worth noting, and void what the MDT told before it.
+    pub(crate) fn note_write(&mut self) {
         self.atime_due = true;
+        self.bytes = None;
     }
 }
 

@@ -1,6 +1,7 @@
 //! The open inodes of a mount.
 
 use super::OpenInode;
+use crate::ahead::Advice;
 use crate::flags::OpenFlags;
 use crate::namespace::entry::Known;
 use parking_lot::Mutex;
@@ -49,6 +50,7 @@ impl InodeTable {
         let mut inodes = self.inodes.lock();
         let mut handles = inode.handles();
         let known = handles.remove(&handle).is_some();
+        inode.ahead().advise(handle, Advice::Normal);
         if known && handles.is_empty() {
             inodes.remove(&inode.fid());
         }

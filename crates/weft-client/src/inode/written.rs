@@ -77,6 +77,11 @@ impl Unreported {
         self.end = self.end.max(end);
     }
 
+    /// Notes that the MDT has taken data up to `end`, and so knows.
+    pub(crate) fn record_reported(&mut self, end: u64) {
+        self.end = self.end.max(end);
+    }
+
     /// Writes that waited are lost.
     pub(crate) const fn forget_pending(&mut self) {
         self.pending_end = 0;
@@ -124,11 +129,8 @@ impl Unreported {
     }
 
     /// Largest end written that is true for this count of truncations; 0 for none.
-    pub(crate) const fn end_at(&self, size_epoch: u64) -> u64 {
-        if self.size_epoch != size_epoch {
-            return 0;
-        }
-        if self.pending_end > self.end { self.pending_end } else { self.end }
+    pub(crate) fn end_at(&self, size_epoch: u64) -> u64 {
+        if self.size_epoch == size_epoch { self.end() } else { 0 }
     }
 
     /// Which objects were written.
@@ -158,6 +160,7 @@ impl Unreported {
             blocks,
             kill_suidgid: false,
             atime: self.atime.map(Into::into),
+            ..mds::Written::default()
         })
     }
 

@@ -99,6 +99,8 @@ impl Client {
             let patience = self.patience(ctx);
             let _shared = self.acquire(&patience, || file.inode.io.try_read())?;
             self.write_back(&file.inode, false, &patience)?;
+            self.move_out(&file.inode, &patience)?;
+            let _changing = file.inode.changing(offset..end);
             let size_epoch = file.inode.state().size_epoch;
             let mut outcome = self.try_to_allocate(file, mode, offset..end, &patience);
             for _ in 0..MAX_LATE {

@@ -3,11 +3,11 @@
 
 use super::store::{Part, parts};
 use crate::client::Client;
-use crate::inode::buffer::Extents;
+use crate::inode::buffer::{Buffer, Extents};
 use crate::inode::{OpenFile, OpenInode};
 use std::sync::Arc;
-use std::time::Duration;
 use weft_model::error::Retry;
+use weft_model::layout::INLINE_MAX;
 use weft_model::{ErrorKind, Fid, FsError, Result};
 use weft_rpc::pb::{mds, oss};
 use weft_rpc::router::Patience;
@@ -18,9 +18,6 @@ const BATCH: usize = 8 << 20;
 const ENOUGH: usize = 4 << 20;
 /// An OST takes part if it has room for this many times what may wait in this client: others write, too.
 const RESERVE: u64 = 4;
-/// First and longest pause between two tries to get hold of a lock that is held during requests.
-const PAUSES: (Duration, Duration) = (Duration::from_micros(20), Duration::from_millis(1));
-
 impl Client {
     /// Takes a write if the file is delegated. `false`: it has to go to the OSTs itself, and everything
     /// before it is there. The caller holds the inode's `io` lock shared.
@@ -32,11 +29,15 @@ impl Client {
         patience: &Patience<'_>,
     ) -> Result<bool> {
         let inode = &file.inode;
-        if !self.config.delegations {
-            return Ok(false);
-        }
-        let straight = file.flags.is_sync() || !self.has_room(file, offset, data.len() as u64)?;
-        if straight || !inode.buffer().delegated {
+        let (delegated, inline) = {
+            let buffer = inode.buffer();
+            (buffer.delegated, buffer.is_inline())
+        };
+        let to_mdt = inline && offset.saturating_add(data.len() as u64) <= INLINE_MAX;
+        let through = file.flags.is_sync() || !self.config.writes_behind;
+        let behind =
+            || Ok::<_, FsError>(!through && self.has_room(file, offset, data.len() as u64)?);
+        if !delegated || !to_mdt && !behind()? {
             self.write_back(inode, false, patience)?;
             return Ok(false);
         }
@@ -45,7 +46,10 @@ impl Client {
             self.write_back(inode, true, patience)?;
         }
         let waiting = self.keep(inode, offset, data);
-        if waiting >= ENOUGH {
+        if through {
+            self.write_back(inode, false, patience)?;
+            self.check_written(inode)?;
+        } else if waiting >= ENOUGH {
             self.behind.write_soon(inode);
         }
         Ok(true)
@@ -54,17 +58,29 @@ impl Client {
     /// Takes a write into the buffer. The inode's `io` lock, held shared, keeps it delegated, except that
     /// its session may be lost, and with it the write, of which the next fsync tells. How much waits then.
     fn keep(&self, inode: &OpenInode, offset: u64, data: &[u8]) -> usize {
+        self.with_buffer(inode, |buffer| {
+            buffer.put(offset, data, self.env().monotonic());
+            // Within the lock: nobody may bring it to the OSTs and find nothing to report.
+            let mut state = inode.state();
+            let size_epoch = state.size_epoch;
+            let end = offset + data.len() as u64;
+            state.unreported.record_pending(end, self.env().now(), size_epoch);
+            state.note_write();
+            buffer.bytes()
+        })
+    }
+
+    /// Changes what waits of a file, and counts it.
+    pub(crate) fn with_buffer<R>(
+        &self,
+        inode: &OpenInode,
+        change: impl FnOnce(&mut Buffer) -> R,
+    ) -> R {
         let mut buffer = inode.buffer();
         let before = buffer.bytes();
-        buffer.put(offset, data, self.env().monotonic());
+        let outcome = change(&mut buffer);
         self.behind.count(before, buffer.bytes());
-        // Within the lock: nobody may bring it to the OSTs and find nothing to report.
-        let mut state = inode.state();
-        let size_epoch = state.size_epoch;
-        let end = offset + data.len() as u64;
-        state.unreported.record_pending(end, self.env().now(), size_epoch);
-        state.note_write();
-        buffer.bytes()
+        outcome
     }
 
     fn has_room(&self, file: &OpenFile, offset: u64, len: u64) -> Result<bool> {
@@ -88,14 +104,29 @@ impl Client {
             return Ok(());
         }
         let _one_at_a_time = self.acquire(patience, || inode.writing_back.try_lock())?;
+        let update = |written| self.update_written(inode, written, patience);
+        match self.try_inline(inode, patience, &update)? {
+            Some(()) => Ok(()),
+            None => self.store_waiting(inode, steady, patience),
+        }
+    }
+
+    /// The same for the objects of a file. The caller holds `writing_back`.
+    pub(crate) fn store_waiting(
+        &self,
+        inode: &OpenInode,
+        steady: bool,
+        patience: &Patience<'_>,
+    ) -> Result<()> {
         loop {
-            let (batch, generation) = {
-                let mut buffer = inode.buffer();
-                let before = buffer.bytes();
-                let batch = buffer.take(BATCH, steady);
-                self.behind.count(before, buffer.bytes());
-                (batch, buffer.generation())
-            };
+            if inode.buffer().is_clean() {
+                return Ok(());
+            }
+            if inode.buffer().is_inline() {
+                self.leave_mdt_or_lose(inode, patience)?;
+            }
+            let (batch, generation) =
+                self.with_buffer(inode, |buffer| (buffer.take(BATCH, steady), buffer.generation()));
             if batch.is_empty() {
                 return Ok(());
             }
@@ -103,25 +134,35 @@ impl Client {
         }
     }
 
-    /// The same if any of a range waits, which is about to be read.
+    /// Reads a range of which something waits: from what waits if that is all of it; otherwise it is on the
+    /// OSTs when this returns `None`, as it is where nothing waits.
     ///
     /// # Errors
     /// As [`Self::write_back`].
-    pub(crate) fn write_back_range(
+    pub(crate) fn read_behind(
         &self,
         file: &OpenFile,
         offset: u64,
-        len: u64,
+        buf: &mut [u8],
         patience: &Patience<'_>,
-    ) -> Result<()> {
-        let waits = file.inode.buffer().overlaps(&(offset..offset.saturating_add(len)));
-        if waits { self.write_back(&file.inode, false, patience) } else { Ok(()) }
+    ) -> Result<Option<usize>> {
+        let inode = &file.inode;
+        if !inode.buffer().overlaps(&(offset..offset.saturating_add(buf.len() as u64))) {
+            return Ok(None);
+        }
+        // What is delegated ends where this client says. An ended session has nothing delegated any more.
+        let below = inode.delegated_end().map_or(u64::MAX, |end| end.saturating_sub(offset));
+        let len = below.min(buf.len() as u64) as usize;
+        if self.session_counts(inode.fid()) && inode.buffer().read(offset, &mut buf[..len]) {
+            return Ok(Some(len));
+        }
+        self.write_back(inode, false, patience).map(|()| None)
     }
 
     fn store_batch(
         &self,
         inode: &OpenInode,
-        batch: Extents,
+        batch: Arc<Extents>,
         generation: u64,
         patience: &Patience<'_>,
     ) -> Result<()> {
@@ -137,14 +178,14 @@ impl Client {
         };
         let answers = self.store(inode.fid(), &parts, false, patience, &still_ours);
         let failure = record_stored(inode, &parts, answers);
+        drop(parts);
+        drop(batch);
         let mut buffer = inode.buffer();
         match failure {
             None => buffer.landed(),
             Some(_) if buffer.generation() != generation => buffer.landed(),
             Some(error) if is_passing(error.kind) => {
-                let before = buffer.bytes();
-                buffer.put_back(batch, self.env().monotonic());
-                self.behind.count(before, buffer.bytes());
+                self.put_back(&mut buffer, generation);
                 return Err(error);
             }
             Some(error) => {
@@ -155,8 +196,19 @@ impl Client {
         Ok(())
     }
 
+    /// What was in flight could not be brought away now. If everything was dropped meanwhile, and said to
+    /// be lost, it is, too.
+    pub(crate) fn put_back(&self, buffer: &mut Buffer, generation: u64) {
+        if buffer.generation() != generation {
+            return buffer.landed();
+        }
+        let before = buffer.bytes();
+        buffer.put_back(self.env().monotonic());
+        self.behind.count(before, buffer.bytes());
+    }
+
     /// What was in flight cannot be stored.
-    fn lost(&self, inode: &OpenInode, error: FsError) -> Result<()> {
+    pub(crate) fn lost(&self, inode: &OpenInode, error: FsError) -> Result<()> {
         tracing::error!(fid = %inode.fid(), %error, "written data could not be stored");
         let mut buffer = inode.buffer();
         buffer.landed();
@@ -174,52 +226,20 @@ impl Client {
     /// # Errors
     /// When patience ended; to be tried again.
     pub fn return_delegation(&self, fid: Fid, patience: &Patience<'_>) -> Result<()> {
-        let mut request = mds::UpdateWritten { fid: fid.0, written: None, returned: true };
-        let Some(inode) = self.inodes.get(fid) else {
-            return self.ask(fid, request, patience).map(|_| ());
+        let give = |written| {
+            let request = mds::UpdateWritten { fid: fid.0, written, returned: true };
+            self.ask(fid, request, patience).map(drop)
         };
+        let Some(inode) = self.inodes.get(fid) else { return give(None) };
         // Whoever writes from now on waits, and then writes to the OSTs.
         let _alone = self.acquire(patience, || inode.io.try_write())?;
         inode.buffer().delegated = false;
-        self.write_back(&inode, false, patience)?;
-        let sent = inode.unreported();
-        let blocks = self.blocks_to_report(&inode, &sent, patience).unwrap_or(None);
-        request.written = sent.to_wire(blocks);
-        self.ask(fid, request, patience)?;
-        inode.state().unreported.acknowledge(&sent);
-        Ok(())
-    }
-
-    /// Open files of which something has been waiting since `before`.
-    pub(crate) fn waiting_since(&self, before: Duration) -> Vec<Arc<OpenInode>> {
-        self.inodes.select(|inode| inode.buffer().since().is_some_and(|since| since <= before))
-    }
-
-    /// Takes a lock that others hold while they wait for servers.
-    pub(crate) fn acquire<G>(
-        &self,
-        patience: &Patience<'_>,
-        mut attempt: impl FnMut() -> Option<G>,
-    ) -> Result<G> {
-        let (start, mut pause) = (self.env().monotonic(), PAUSES.0);
-        loop {
-            if let Some(guard) = attempt() {
-                return Ok(guard);
-            }
-            if patience.interrupted.is_some_and(|interrupted| interrupted()) {
-                return Err(FsError::new(ErrorKind::Interrupted, "wait for earlier writes"));
-            }
-            if patience.limit.is_some_and(|limit| self.env().monotonic() - start >= limit) {
-                return Err(FsError::new(ErrorKind::TimedOut, "wait for earlier writes"));
-            }
-            self.env().sleep(pause);
-            pause = (pause * 2).min(PAUSES.1);
-        }
+        self.report_by(&inode, patience, give)
     }
 }
 
 /// Another try may succeed.
-fn is_passing(kind: ErrorKind) -> bool {
+pub(crate) fn is_passing(kind: ErrorKind) -> bool {
     kind == ErrorKind::Interrupted || !matches!(kind.retry(), Retry::No)
 }
 

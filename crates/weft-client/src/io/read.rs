@@ -1,12 +1,14 @@
 //! Reading: pieces in parallel, straight into the caller's buffer, verified before anybody sees them.
 
+use super::ahead::Served;
 use crate::client::Client;
 use crate::ctx::Ctx;
-use crate::inode::OpenFile;
+use crate::inode::{OpenFile, OpenInode};
 use crate::metrics::Op;
 use crate::spread::bounded;
 use weft_model::layout::Piece;
 use weft_model::{ErrorKind, Fid, FsError, Layout, Result, checksum};
+use weft_rpc::pb::mds::Place;
 use weft_rpc::pb::oss;
 use weft_rpc::router::Patience;
 use weft_rpc::{Bulk, Call, Message, Reply};
@@ -31,12 +33,45 @@ impl Client {
             let layout = file.layout();
             let room = layout.max_size().saturating_sub(offset);
             let len = (buf.len() as u64).min(room) as usize;
-            self.write_back_range(file, offset, len as u64, &self.patience(ctx))?;
-            let got = self.fill(file.fid(), &layout, offset, &mut buf[..len], ctx)?;
+            let (patience, buf) = (self.patience(ctx), &mut buf[..len]);
+            let got = loop {
+                if let Some(got) = self.read_behind(file, offset, buf, &patience)? {
+                    break got;
+                }
+                if let Some(got) = self.read_inline(file, offset, buf, &patience)? {
+                    break got;
+                }
+                let got = self.read_stored(file, offset, buf, &patience)?;
+                // Else the MDT has got the file's first bytes meanwhile.
+                if file.inode.buffer().place != Place::Inline {
+                    break got;
+                }
+            };
             file.inode.note_read(|| self.env().now());
             self.metrics.count_read(got);
             Ok(got)
         })
+    }
+
+    /// Reads what is on the OSTs, or was read ahead.
+    fn read_stored(
+        &self,
+        file: &OpenFile,
+        offset: u64,
+        buf: &mut [u8],
+        patience: &Patience<'_>,
+    ) -> Result<usize> {
+        match self.serve_ahead(file, offset, buf, patience)? {
+            Served::All(got) => Ok(got),
+            Served::Part(got) if got == buf.len() => Ok(got),
+            Served::Part(got) => {
+                let (offset, rest) = (offset + got as u64, &mut buf[got..]);
+                let start = self.env().monotonic();
+                let more = self.fill(file.fid(), &file.layout(), offset, rest, patience)?;
+                self.note_wait(&file.inode, start, more);
+                Ok(got + more)
+            }
+        }
     }
 
     fn fill(
@@ -45,28 +80,43 @@ impl Client {
         layout: &Layout,
         offset: u64,
         buf: &mut [u8],
-        ctx: &Ctx<'_>,
+        patience: &Patience<'_>,
     ) -> Result<usize> {
         if buf.is_empty() {
             return Ok(0);
         }
-        let patience = self.patience(ctx);
         let pieces = bounded(layout.split(fid, offset, buf.len() as u64)?);
-        let short = self.fetch_pieces(&pieces, offset, buf, &patience)?;
+        let short = self.fetch_pieces(&pieces, offset, buf, patience)?;
         if short.is_empty() {
             return Ok(buf.len());
         }
-        let size = self.current_attr(fid, &patience)?.size;
+        let size = self.current_attr(fid, patience)?.size;
         let len = size.saturating_sub(offset).min(buf.len() as u64) as usize;
         // What is missing below the size is a hole, or was written after its object was asked. Now
         // that the size is known, what made it so large must be found; the rest is a hole.
         let missing: Vec<Piece> =
             short.into_iter().filter_map(|piece| below(piece, offset + len as u64)).collect();
-        for piece in self.fetch_pieces(&missing, offset, buf, &patience)? {
+        for piece in self.fetch_pieces(&missing, offset, buf, patience)? {
             let at = (piece.file_offset - offset) as usize;
             buf[at..at + piece.len as usize].fill(0);
         }
         Ok(len)
+    }
+
+    /// Fills `buf` from a file that nobody changes, below its end: what the objects do not have are holes.
+    pub(crate) fn read_covered(
+        &self,
+        inode: &OpenInode,
+        offset: u64,
+        buf: &mut [u8],
+        patience: &Patience<'_>,
+    ) -> Result<()> {
+        let pieces = bounded(inode.layout().split(inode.fid(), offset, buf.len() as u64)?);
+        for piece in self.fetch_pieces(&pieces, offset, buf, patience)? {
+            let at = (piece.file_offset - offset) as usize;
+            buf[at..at + piece.len as usize].fill(0);
+        }
+        Ok(())
     }
 
     /// Reads pieces into their places in `buf`, which starts at `offset` of the file. Returns what the

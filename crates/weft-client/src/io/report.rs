@@ -11,19 +11,42 @@ impl Client {
     /// Reports unreported writes, if there are any.
     pub(crate) fn report(&self, inode: &OpenInode, patience: &Patience<'_>) -> Result<()> {
         let sent = inode.unreported();
-        // Without the number of blocks the report is still right about size and time.
-        let blocks = self.blocks_to_report(inode, &sent, patience).unwrap_or(None);
-        let Some(written) = sent.to_wire(blocks) else { return Ok(()) };
-        let request =
-            mds::UpdateWritten { fid: inode.fid().0, written: Some(written), returned: false };
-        self.ask(inode.fid(), request, patience)?;
+        let Some(written) = self.to_report(inode, &sent, patience) else { return Ok(()) };
+        self.update_written(inode, Some(written), patience)?;
         inode.state().unreported.acknowledge(&sent);
         Ok(())
     }
 
+    pub(crate) fn update_written(
+        &self,
+        inode: &OpenInode,
+        written: Option<mds::Written>,
+        patience: &Patience<'_>,
+    ) -> Result<()> {
+        let request = mds::UpdateWritten { fid: inode.fid().0, written, returned: false };
+        self.ask(inode.fid(), request, patience).map(drop)
+    }
+
+    /// What the MDT is to be told of `sent`, if that is anything.
+    pub(crate) fn to_report(
+        &self,
+        inode: &OpenInode,
+        sent: &Unreported,
+        patience: &Patience<'_>,
+    ) -> Option<mds::Written> {
+        // Looked at after `sent` was taken: what it has of writes to objects was written after this.
+        let inline = inode.buffer().is_inline();
+        // Without the number of blocks the report is still right about size and time.
+        let blocks = match inline {
+            true => None,
+            false => self.blocks_to_report(inode, sent, patience).unwrap_or(None),
+        };
+        Some(mds::Written { inline, ..sent.to_wire(blocks)? })
+    }
+
     /// Allocated blocks of the whole file after writes, if any were made: from the last reply when
     /// all of the file is in the one object written, else from the OSTs.
-    pub(crate) fn blocks_to_report(
+    fn blocks_to_report(
         &self,
         inode: &OpenInode,
         sent: &Unreported,

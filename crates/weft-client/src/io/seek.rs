@@ -35,6 +35,14 @@ impl Client {
             if offset >= size {
                 return Err(nothing());
             }
+            if let Some(bytes) = self.inline_bytes(&file.inode, &patience)? {
+                let end = bytes.data.len() as u64;
+                return match whence {
+                    Whence::Data if offset >= end => Err(nothing()),
+                    Whence::Data => Ok(offset),
+                    Whence::Hole => Ok(offset.max(end)),
+                };
+            }
             let layout = file.layout();
             let asked = candidates(&layout, file, offset, size);
             let messages = asked.iter().map(|&(found, from)| {

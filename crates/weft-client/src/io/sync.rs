@@ -18,28 +18,35 @@ impl Client {
     pub fn fsync(&self, ctx: &Ctx<'_>, file: &OpenFile, _datasync: bool) -> Result<()> {
         self.timed(Op::Fsync, || {
             let patience = self.patience(ctx);
-            self.write_back(&file.inode, false, &patience)?;
-            // Also objects beyond the end known here: others may have written them.
-            let groups = by_target(file.layout().objects(file.fid()));
-            let asked = groups.into_iter().map(|(target, objects)| {
-                (target, oss::Sync { objects: objects.into_iter().map(Into::into).collect() })
-            });
-            for answer in self.ask_many(asked, &patience) {
-                answer?;
+            if file.inode.is_wholly_on_mdt() {
+                self.sync_inode(&file.inode, &patience)?;
             }
-            self.sync_inode(&file.inode, &patience)?;
+            // Also where the MDT has not taken it.
+            if !file.inode.is_wholly_on_mdt() {
+                self.sync_objects(file, &patience)?;
+                self.sync_inode(&file.inode, &patience)?;
+            }
             self.check_written(&file.inode)
         })
     }
 
+    fn sync_objects(&self, file: &OpenFile, patience: &Patience<'_>) -> Result<()> {
+        self.write_back(&file.inode, false, patience)?;
+        // Also objects beyond the end known here: others may have written them.
+        let groups = by_target(file.layout().objects(file.fid()));
+        let asked = groups.into_iter().map(|(target, objects)| {
+            (target, oss::Sync { objects: objects.into_iter().map(Into::into).collect() })
+        });
+        self.ask_many(asked, patience).into_iter().try_for_each(|answer| answer.map(drop))
+    }
+
     /// Brings the inode to stable storage, with what is unreported.
     pub(crate) fn sync_inode(&self, inode: &OpenInode, patience: &Patience<'_>) -> Result<()> {
-        let sent = inode.unreported();
-        let blocks = self.blocks_to_report(inode, &sent, patience).unwrap_or(None);
-        let request = mds::Fsync { fid: inode.fid().0, written: sent.to_wire(blocks) };
-        self.ask(inode.fid(), request, patience)?;
-        inode.state().unreported.acknowledge(&sent);
-        Ok(())
+        let fsync = |written| {
+            inode.expect_sync();
+            self.ask(inode.fid(), mds::Fsync { fid: inode.fid().0, written }, patience)
+        };
+        self.report_by(inode, patience, fsync).map(drop)
     }
 
     /// Returns when everything that this client has been told is done, by any target, is on stable
@@ -57,6 +64,7 @@ impl Client {
             for inode in self.inodes.dirty() {
                 outcome = outcome.and(self.report(&inode, &patience));
             }
+            self.inodes.select(|_| true).iter().for_each(|inode| inode.expect_sync());
             let map = self.map();
             let osts = map.osts().map(|ost| (ost.id, oss::Sync { objects: Vec::new() }));
             for answer in self.ask_many(osts, &patience) {

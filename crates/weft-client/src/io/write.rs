@@ -53,6 +53,7 @@ impl Client {
             kill_suidgid: true,
             mtime: Some(self.env().now().into()),
             size_epoch: inode.state().size_epoch,
+            inline: inode.buffer().is_inline(),
             ..Default::default()
         };
         let request =
@@ -76,9 +77,11 @@ impl Client {
             return Err(FsError::new(ErrorKind::FileTooBig, "write"));
         }
         let data = &data[..room.min(data.len() as u64) as usize];
+        let _changing = file.inode.changing(offset..offset + data.len() as u64);
         if self.write_behind(file, offset, data, patience)? {
             return Ok(data.len());
         }
+        self.move_out(&file.inode, patience)?;
         let size_epoch = file.inode.state().size_epoch;
         let parts = parts(&layout, file.fid(), offset, data)?;
         let sync = file.flags.is_sync();

@@ -54,11 +54,17 @@ impl Client {
 
     pub(crate) fn current_attr(&self, fid: Fid, patience: &Patience<'_>) -> Result<Found> {
         let asked = self.asking();
+        let open = self.inodes.get(fid);
+        let changes = open.as_ref().map_or(0, |inode| inode.ahead().changes());
         let own = self.own_writes(fid);
         let request = mds::GetAttr { fid: fid.0, want_layout: false };
         let known = Known::try_from(self.ask(fid, request, patience)?)?;
         let attr = self.settle(&known, own.as_ref(), patience)?;
-        Ok(known.found(attr, &asked, None))
+        let found = known.found(attr, &asked, None);
+        if let Some(inode) = &open {
+            self.cover(inode, attr.size, found.grant, changes);
+        }
+        Ok(found)
     }
 
     /// Changes attributes; `file` gives the right to change the size that was had when it was opened.
@@ -91,24 +97,29 @@ impl Client {
             (Some(inode), Some(_)) => {
                 let alone = self.acquire(&patience, || inode.io.try_write())?;
                 self.write_back(inode, false, &patience)?;
-                Some(alone)
+                Some((alone, inode.changing(0..u64::MAX)))
             }
             _ => None,
         };
         let (mut sent, mut written) = (Unreported::default(), None);
         if let Some(inode) = &inode {
             sent = inode.unreported();
-            let blocks = self.blocks_to_report(inode, &sent, &patience).unwrap_or(None);
-            written = sent.to_wire(blocks);
+            written = self.to_report(inode, &sent, &patience);
         }
         let handle = file.filter(|_| set.size.is_some()).map_or(0, |file| file.handle);
         let kill = set.kill_suidgid || (set.size.is_some() && ctx.cred.uid != 0);
-        let request = |cred| to_wire(fid, set, cred, written, handle, kill);
-        let known = Known::try_from(self.ask_as(ctx, fid, request)?)?;
+        let request = |cred| to_wire(fid, set, cred, written.clone(), handle, kill);
+        let answer = self.ask_as(ctx, fid, request);
+        if inode.is_none() && set.size.is_some() {
+            // It may have been opened meanwhile, and have been found as it was before.
+            self.inodes.get(fid).iter().for_each(|inode| drop(inode.changing(0..u64::MAX)));
+        }
+        let known = Known::try_from(answer?)?;
         if let Some(inode) = &inode {
             let mut state = inode.state();
             state.unreported.acknowledge(&sent);
             if set.size.is_some() {
+                state.bytes = None;
                 state.unreported.truncated(known.size_epoch);
             }
         }

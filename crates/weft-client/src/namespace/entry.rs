@@ -2,6 +2,7 @@
 
 use crate::client::Client;
 use crate::grants::{Asked, Grant};
+use crate::inode::bytes::Bytes;
 use crate::inode::written::Unreported;
 use std::ops::Deref;
 use weft_model::{Attr, ErrorKind, Fid, FileType, FsError, Layout, Result};
@@ -17,6 +18,10 @@ pub(crate) struct Known {
     pub(crate) size_epoch: u64,
     /// The file is delegated to this client.
     pub(crate) delegated: bool,
+    /// In replies to open: where the file's bytes are.
+    pub(crate) place: mds::Place,
+    /// All of them, if the MDT has them and told.
+    pub(crate) data: Option<mds::Inline>,
     grant_ms: u32,
     name_grant_ms: u32,
 }
@@ -54,12 +59,15 @@ impl TryFrom<mds::Entry> for Known {
 
     fn try_from(entry: mds::Entry) -> Result<Known> {
         let missing = || FsError::new(ErrorKind::Protocol, "decode entry");
+        let place = entry.place();
         Ok(Known {
             attr: entry.attr.ok_or_else(missing)?.try_into()?,
             written_elsewhere: entry.written_elsewhere,
             layout: entry.layout.map(Layout::try_from).transpose()?,
             size_epoch: entry.size_epoch,
             delegated: entry.delegated,
+            place,
+            data: entry.data,
             grant_ms: entry.grant_ms,
             name_grant_ms: entry.name_grant_ms,
         })
@@ -77,6 +85,13 @@ impl Known {
         let name = parent.map(|parent| asked.grant(parent, self.name_grant_ms));
         let grant = asked.grant(attr.fid, self.grant_ms);
         Found { attr, grant, name_grant: name.unwrap_or(Grant::NONE) }
+    }
+
+    /// What was told of a small file's bytes, if anything.
+    pub(crate) fn bytes(&self, asked: &Asked) -> Option<Bytes> {
+        let grant = asked.grant(self.attr.fid, self.grant_ms);
+        // Damaged on the way: it is asked for again.
+        Bytes::verified(self.attr.fid, self.data.clone()?, self.attr.size, grant).ok()
     }
 
     /// Whether only the OSTs know size and time: others write the file, or this client has written

@@ -16,6 +16,8 @@ pub struct LayoutOf {
     pub layout: Option<Layout>,
     /// Of a directory that has one of its own.
     pub spec: Option<LayoutSpec>,
+    /// The MDT has the bytes of a small file: the layout says where they would go.
+    pub inline: bool,
 }
 
 impl Client {
@@ -31,6 +33,7 @@ impl Client {
                 attr: reply.attr.ok_or_else(missing)?.try_into()?,
                 layout: reply.layout.map(Layout::try_from).transpose()?,
                 spec: reply.spec.map(LayoutSpec::try_from).transpose()?,
+                inline: reply.inline,
             })
         })
     }

@@ -163,6 +163,10 @@ impl Client {
         flags: OpenFlags,
     ) -> OpenFile {
         let inode = self.inodes.attach(known, handle, flags, || self.env().now());
+        // What waits in this client is newer than what the MDT tells.
+        if let Some(bytes) = known.bytes(asked).filter(|_| inode.buffer().is_clean()) {
+            inode.state().bytes = Some(bytes);
+        }
         if known.delegated {
             inode.delegate(|| self.grants.is_recalled(known.attr.fid, asked));
         }
@@ -192,45 +196,39 @@ impl Client {
                 FsError::new(ErrorKind::BadHandle, "close").on(format_args!("fid={}", inode.fid()))
             );
         }
-        if let Err(error) = self.write_back_before_close(inode, handle, patience) {
-            tracing::error!(fid = %inode.fid(), %error, "written data is lost with its handle");
-        }
-        let sent = inode.unreported();
-        // Without the exact number of blocks the report is still right about size and time.
-        let blocks = self.blocks_to_report(inode, &sent, patience).unwrap_or(None);
         let flock_owner = flock_owner.filter(|&owner| inode.locks().has_owner(owner, true));
-        let request =
-            mds::Close { fid: inode.fid().0, handle, written: sent.to_wire(blocks), flock_owner };
-        let outcome = self.keeping(
-            inode.fid(),
-            request,
-            patience,
-            || Ok(()),
-            |(), answer| {
-                self.inodes.detach(inode, handle);
-                if let Some(owner) = flock_owner {
-                    inode.locks().remove_owner(owner, true);
+        let close = |written| {
+            let request = mds::Close { fid: inode.fid().0, handle, written, flock_owner };
+            let keep = |(), answer: Result<_>| {
+                if !answer.as_ref().is_err_and(is_refusal_of_data) {
+                    self.forget_handle(inode, handle, flock_owner);
                 }
-                if answer.is_ok() {
-                    inode.state().unreported.acknowledge(&sent);
-                }
-                answer.map(|_| ())
-            },
-        );
+                answer.map(drop)
+            };
+            self.keeping(inode.fid(), request, patience, || Ok(()), keep)
+        };
+        let writes = inode.handles().get(&handle).is_some_and(|f| f.has(OpenFlags::WRITE));
+        let mut outcome = Ok(());
+        // What is written behind goes while the MDT knows that this client may write the file.
+        if writes {
+            outcome = self.report_by(inode, patience, close);
+        }
+        if inode.handles().contains_key(&handle) {
+            let sent = inode.unreported();
+            outcome = outcome.and(close(self.to_report(inode, &sent, patience)));
+            inode.state().unreported.acknowledge(&sent);
+        }
         // Also where the session could not be had: nobody can use the handle any more.
-        self.inodes.detach(inode, handle);
+        self.forget_handle(inode, handle, flock_owner);
         outcome
     }
 
-    /// What is written behind goes while the MDT knows that this client may write the file.
-    fn write_back_before_close(
-        &self,
-        inode: &OpenInode,
-        handle: u64,
-        patience: &Patience<'_>,
-    ) -> Result<()> {
-        let writes = inode.handles().get(&handle).is_some_and(|f| f.has(OpenFlags::WRITE));
-        if writes { self.write_back(inode, false, patience) } else { Ok(()) }
+    /// Forgets a handle, and with the last one what could not be stored.
+    fn forget_handle(&self, inode: &OpenInode, handle: u64, flock_owner: Option<u64>) {
+        self.inodes.detach(inode, handle);
+        if let Some(owner) = flock_owner {
+            inode.locks().remove_owner(owner, true);
+        }
     }
 
     /// What close(2) of one of several descriptors has to do: locks of `owner` made with fcntl(2)
@@ -242,4 +240,9 @@ impl Client {
         let released = self.release_owner(ctx, file, owner);
         released.and(self.check_written(&file.inode))
     }
+}
+
+/// The MDT does not take what came with a report.
+pub(crate) fn is_refusal_of_data(error: &FsError) -> bool {
+    matches!(error.kind, ErrorKind::NotInline | ErrorKind::NoSpace)
 }

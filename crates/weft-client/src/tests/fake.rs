@@ -67,6 +67,10 @@ pub struct World {
     /// Reports as they came.
     pub reports: Vec<mds::Written>,
     pub append_end: u64,
+    /// Time that a read of data takes.
+    pub read_delay: Duration,
+    /// Milliseconds that are granted with attributes.
+    pub grant_ms: u32,
 }
 
 /// All servers of a cluster with `osts` OSTs.
@@ -77,6 +81,11 @@ pub struct Fake {
 
 impl Fake {
     pub fn start(osts: u16) -> (Arc<Fake>, Arc<Client>) {
+        Fake::start_for(osts, ClientConfig::default())
+    }
+
+    /// The same for a client that is configured so.
+    pub fn start_for(osts: u16, config: ClientConfig) -> (Arc<Fake>, Arc<Client>) {
         let fake = Arc::new(Fake { world: Mutex::default(), osts });
         fake.world.lock().instance = 1;
         let registry = Arc::new(Registry::default());
@@ -84,7 +93,7 @@ impl Fake {
         registry.add(TargetId::mdt(0), fake.clone());
         (0..osts).for_each(|index| registry.add(TargetId::ost(index), fake.clone()));
         let env = Arc::new(Clock(Instant::now()));
-        let client = Client::mount(ClientConfig::default(), Some(registry), env).unwrap();
+        let client = Client::mount(config, Some(registry), env).unwrap();
         (fake, client)
     }
 
@@ -124,6 +133,7 @@ impl Fake {
             written_elsewhere: world.written_elsewhere,
             layout: Some(self.layout()),
             size_epoch: *size_epoch,
+            grant_ms: world.grant_ms,
             ..mds::Entry::default()
         })
     }
@@ -290,7 +300,7 @@ fn attr(fid: Fid, kind: FileType, mode: u32) -> Attr {
 
 fn report(world: &mut World, fid: Fid, written: &Option<mds::Written>) {
     let (Some(written), Some((attr, epoch))) = (written, world.attrs.get_mut(&fid)) else { return };
-    world.reports.push(*written);
+    world.reports.push(written.clone());
     if written.size_epoch == *epoch {
         attr.size = attr.size.max(written.end);
     }
@@ -314,6 +324,7 @@ fn store(world: &mut World, request: &Request, bulk: Bulk<'_>) -> Result<Reply> 
             Ok(Reply::Write(oss::WriteReply { blocks: object.len().div_ceil(512) as u64, free: 0 }))
         }
         (Request::Read(r), Bulk::Receive(buffer)) => {
+            std::thread::sleep(world.read_delay);
             let id: ObjectId = r.object.unwrap().into();
             let object = world.objects.get(&id).map_or(&[][..], Vec::as_slice);
             let from = (r.offset as usize).min(object.len());

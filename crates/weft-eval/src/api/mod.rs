@@ -23,14 +23,22 @@ pub struct How {
     pub exclusive: bool,
     /// Past the page cache (`O_DIRECT`).
     pub direct: bool,
+    /// Space for [`How::size`] bytes is reserved at once.
+    pub reserve: bool,
     /// Bytes it will have at the end, for those who must know before.
     pub size: u64,
 }
 
 impl How {
     /// For reading only.
-    pub const READ: How =
-        How { write: false, create: false, exclusive: false, direct: false, size: 0 };
+    pub const READ: How = How {
+        write: false,
+        create: false,
+        exclusive: false,
+        direct: false,
+        reserve: false,
+        size: 0,
+    };
     /// For writing, made if there is none.
     pub const WRITE: How = How { write: true, create: true, ..How::READ };
     /// For writing, made now.
@@ -193,7 +201,8 @@ mod tests {
         let (deep, path) = (format!("{dir}/a/b"), format!("{dir}/a/b/file"));
         api.mkdir_all(&deep).unwrap();
         api.mkdir_all(&deep).unwrap();
-        let mut file = api.open(&path, &How { size: 10_000, ..How::NEW }).unwrap();
+        let mut file = api.open(&path, &How { size: 10_000, reserve: true, ..How::NEW }).unwrap();
+        assert_eq!(api.stat(&path).unwrap(), 10_000);
         file.write_at(&[7; 10_000], 0).unwrap();
         file.write_at(b"hello", 5000).unwrap();
         file.sync().unwrap();

@@ -2,7 +2,7 @@
 
 use super::mapped::Mapped;
 use super::{Api, File, How, named};
-use rustix::fs::OFlags;
+use rustix::fs::{FallocateFlags, OFlags, fallocate};
 use std::fs::{self, OpenOptions};
 use std::io;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
@@ -32,6 +32,10 @@ impl Api for Posix {
             .custom_flags(direct)
             .open(path)
             .map_err(named("open", path))?;
+        if how.reserve && how.size > 0 {
+            fallocate(&file, FallocateFlags::empty(), 0, how.size)
+                .map_err(|error| named("reserve space of", path)(error.into()))?;
+        }
         match self.mapped {
             true => Ok(Box::new(Mapped::new(file, how).map_err(named("map", path))?)),
             false => Ok(Box::new(file)),

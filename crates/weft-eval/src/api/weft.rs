@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
 use weft_client::namespace::open::CreateArgs;
-use weft_client::{Client, Ctx, OpenFile, OpenFlags};
+use weft_client::{AllocateMode, Client, Ctx, OpenFile, OpenFlags};
 use weft_model::{Fid, FsError};
 
 /// Directories that are remembered, as a kernel remembers them; beyond that it forgets all.
@@ -67,8 +67,14 @@ impl Api for Weft {
         } else {
             self.client.open(&ctx, self.find(path)?.fid, flags)
         };
-        let file = Some(file.map_err(told("open", path))?);
-        Ok(Box::new(Opened { client: &self.client, file }))
+        let file = file.map_err(told("open", path))?;
+        let opened = Opened { client: &self.client, file: Some(file) };
+        if how.reserve && how.size > 0 {
+            let mode = AllocateMode::Reserve { keep_size: false };
+            let reserved = self.client.allocate(&ctx, opened.file()?, mode, 0, how.size);
+            reserved.map_err(told("reserve space of", path))?;
+        }
+        Ok(Box::new(opened))
     }
 
     fn stat(&self, path: &str) -> io::Result<u64> {

@@ -1,7 +1,9 @@
 //! Options of IOR.
 
+use super::hog::Amount;
 use crate::driver::Iterations;
-use clap::{Args, Parser};
+use crate::options;
+use clap::Args;
 use serde::{Deserialize, Serialize};
 use std::io::{self, ErrorKind};
 use weft_model::units::parse_size;
@@ -69,6 +71,9 @@ pub struct Config {
     /// Kind of data; every kind is done as incompressible data that tells where it belongs.
     #[arg(short = 'l', long = "dataPacketType", default_value = "o")]
     pub packet: String,
+    /// Memory that the ranks of each machine hold while the test runs: a size, or 75% of all of it.
+    #[arg(short = 'M', long = "memoryPerNode", value_name = "SIZE|PERCENT%")]
+    pub memory: Option<Amount>,
     /// New files for each repetition.
     #[arg(short = 'm', long = "multiFile")]
     pub multi_file: bool,
@@ -82,6 +87,9 @@ pub struct Config {
     #[arg(short = 'O', value_name = "DIRECTIVES")]
     #[serde(skip)]
     pub directives: Vec<String>,
+    /// Reserve the space of each file when it is opened for writing.
+    #[arg(short = 'p', long = "preallocate")]
+    pub preallocate: bool,
     /// Stop at the first wrong data (it always does).
     #[arg(short = 'q', long = "quitOnError")]
     pub quit: bool,
@@ -143,26 +151,13 @@ pub struct Config {
     pub range: Option<Iterations>,
 }
 
-#[derive(Parser)]
-#[command(
-    name = "ior",
-    no_binary_name = true,
-    disable_version_flag = true,
-    args_override_self = true
-)]
-struct Line {
-    #[command(flatten)]
-    config: Config,
-}
-
 impl Config {
     /// From a command line, without the program's name.
     ///
     /// # Errors
     /// `InvalidInput` with the usage.
     pub fn parse<'a>(line: impl IntoIterator<Item = &'a str>) -> io::Result<Config> {
-        let bad = |error: clap::Error| io::Error::new(ErrorKind::InvalidInput, error.to_string());
-        Line::try_parse_from(line).map_err(bad)?.config.checked()
+        options::parse::<Config>("ior", line)?.checked()
     }
 
     /// With directives applied, phases filled in, and everything looked at.

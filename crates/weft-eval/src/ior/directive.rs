@@ -42,6 +42,7 @@ impl Config {
             "segmentcount" => self.segments = size()?,
             "blocksize" => self.block = size()?,
             "transfersize" => self.transfer = size()?,
+            "memorypernode" => self.memory = Some(value.parse().ok()?),
             "verbose" => self.verbose = value.parse().ok()?,
             _ => *self.switch(name)? = yes()?,
         }
@@ -68,6 +69,7 @@ impl Config {
             "intratestbarriers" => &mut self.barriers,
             "fsync" => &mut self.fsync,
             "fsyncperwrite" => &mut self.fsync_each,
+            "preallocate" => &mut self.preallocate,
             "useo_direct" => &mut self.direct,
             _ => return None,
         })

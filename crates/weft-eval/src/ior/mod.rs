@@ -7,6 +7,7 @@
 pub mod config;
 mod data;
 mod directive;
+mod hog;
 pub(crate) mod plan;
 pub mod rank;
 mod table;

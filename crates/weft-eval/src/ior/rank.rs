@@ -2,6 +2,7 @@
 
 use super::Config;
 use super::data::Pattern;
+use super::hog::Hog;
 use super::plan::Part;
 use super::timing::{Timing, outliers, sample};
 use crate::api::{Api, Buffer, File, How};
@@ -42,6 +43,7 @@ pub fn run(member: &Member<'_>, config: &Config) -> io::Result<()> {
     let there = config.written.unwrap_or(config.transfers()).min(config.transfers());
     let written = vec![there; member.comm.size() as usize];
     let mut worker = Worker { member, config, api, written };
+    let held = config.memory.map(|amount| Hog::hold(amount, &member.comm)).transpose()?;
     let end = Duration::from_secs(config.max_minutes * 60);
     let start = Instant::now();
     for iteration in config.iterations() {
@@ -53,6 +55,7 @@ pub fn run(member: &Member<'_>, config: &Config) -> io::Result<()> {
         }
         worker.iterate(iteration)?;
     }
+    drop(held);
     Ok(())
 }
 
@@ -178,8 +181,10 @@ impl Worker<'_> {
     fn open(&self, path: &str, part: Part, write: bool) -> io::Result<Box<dyn File + '_>> {
         let direct = self.config.direct;
         let size = self.config.file_size(part);
+        // A shared file needs it once.
+        let reserve = self.config.preallocate && (self.config.file_per_rank || part.owner == 0);
         match write {
-            true => self.api.open(path, &How { direct, size, ..How::WRITE }),
+            true => self.api.open(path, &How { direct, size, reserve, ..How::WRITE }),
             false => self.api.open(path, &How { direct, ..How::READ }),
         }
     }

@@ -26,6 +26,8 @@ fn writes_reads_checks_and_cleans_up() {
         "-a MMAP -F -e",
         "-F -Z -X 3 -g -Y",
         "-E -F -m",
+        "-p",
+        "-p -F -a MMAP -M 3m",
     ] {
         let dir = tempfile::tempdir().unwrap();
         let line = format!("-w -r -W -R -t 47008 -b 94016 -s 2 -i 2 -o {} {line}", place(&dir));
@@ -76,6 +78,8 @@ fn wrong_options_and_places_are_named() {
         ("-B -t 47008 -b 47008", "4096"),
         ("-D 3 -R", "stoneWallingWearOut"),
         ("-o a@b", "needs -F"),
+        ("-M 100%", "not a share of memory"),
+        ("-M 1000000t -o /tmp/f", "are available"),
         ("-o /proc/nothing/f -t 1k -b 1k", "/proc/nothing/f"),
         ("-r -o /nowhere/f -t 1k -b 1k", "open /nowhere/f: No such file"),
     ] {
@@ -92,6 +96,17 @@ fn a_failing_rank_stops_the_others_and_nothing_is_left() {
     let error = go(&line, 3).unwrap_err().to_string();
     assert!(error.starts_with("rank 1: open "), "{error}");
     assert_eq!(left(&dir), 1);
+}
+
+#[test]
+fn space_is_reserved_before_anything_is_written() {
+    let dir = tempfile::tempdir().unwrap();
+    for kind in ["", "-F"] {
+        let line = format!("-w -p {kind} -t 4k -b 4k -s 100000000000000 -o {}", place(&dir));
+        let error = go(&line, 2).unwrap_err().to_string();
+        assert!(error.contains("reserve space of"), "{error}");
+        assert_eq!(left(&dir), 0);
+    }
 }
 
 #[test]

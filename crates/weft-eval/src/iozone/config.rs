@@ -1,6 +1,7 @@
 //! Options of iozone.
 
-use clap::{Args, Parser};
+use crate::options;
+use clap::Args;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::io::{self, ErrorKind};
@@ -58,18 +59,6 @@ pub struct Config {
     pub dirs: Vec<String>,
 }
 
-#[derive(Parser)]
-#[command(
-    name = "iozone",
-    no_binary_name = true,
-    disable_version_flag = true,
-    args_override_self = true
-)]
-struct Line {
-    #[command(flatten)]
-    config: Config,
-}
-
 /// A line of the list of clients.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Client {
@@ -100,9 +89,8 @@ impl Config {
     /// # Errors
     /// `InvalidInput` with the usage.
     pub fn parse<'a>(line: impl IntoIterator<Item = &'a str>) -> io::Result<Config> {
-        let bad = |error: clap::Error| io::Error::new(ErrorKind::InvalidInput, error.to_string());
         let line = readable(line.into_iter().map(OsString::from));
-        Line::try_parse_from(line).map_err(bad)?.config.checked()
+        options::parse::<Config>("iozone", line)?.checked()
     }
 
     /// With everything looked at.

@@ -1,7 +1,8 @@
 //! Options of mdtest.
 
 use crate::driver::Iterations;
-use clap::{Args, Parser};
+use crate::options;
+use clap::Args;
 use serde::{Deserialize, Serialize};
 use std::io::{self, ErrorKind};
 use std::path::PathBuf;
@@ -22,6 +23,9 @@ pub struct Config {
     /// No barriers between phases.
     #[arg(short = 'B')]
     pub no_barriers: bool,
+    /// The first rank makes and removes the files and directories of all.
+    #[arg(short = 'c')]
+    pub collective: bool,
     /// Only make files and directories.
     #[arg(short = 'C')]
     pub create: bool,
@@ -64,6 +68,9 @@ pub struct Config {
     /// Look at files in random order, with this seed.
     #[arg(short = 'R', num_args = 0..=1, default_missing_value = "1")]
     pub random: Option<u64>,
+    /// All ranks work on the same files, which the first of each place removes; only files.
+    #[arg(short = 'S')]
+    pub shared: bool,
     /// Count the making of each rank's own directory (it is always a phase of its own).
     #[arg(short = 't')]
     pub time_unique: bool,
@@ -108,26 +115,13 @@ pub struct Config {
     pub range: Option<Iterations>,
 }
 
-#[derive(Parser)]
-#[command(
-    name = "mdtest",
-    no_binary_name = true,
-    disable_version_flag = true,
-    args_override_self = true
-)]
-struct Line {
-    #[command(flatten)]
-    config: Config,
-}
-
 impl Config {
     /// From a command line, without the program's name.
     ///
     /// # Errors
     /// `InvalidInput` with the usage.
     pub fn parse<'a>(line: impl IntoIterator<Item = &'a str>) -> io::Result<Config> {
-        let bad = |error: clap::Error| io::Error::new(ErrorKind::InvalidInput, error.to_string());
-        Line::try_parse_from(line).map_err(bad)?.config.checked()
+        options::parse::<Config>("mdtest", line)?.checked()
     }
 
     /// With phases and numbers filled in and everything looked at.
@@ -137,6 +131,7 @@ impl Config {
     pub fn checked(&self) -> io::Result<Config> {
         let mut config = self.clone();
         config.api.make_ascii_uppercase();
+        config.files_only |= config.shared;
         if !(config.create || config.stat || config.read || config.remove) {
             (config.create, config.stat, config.read, config.remove) = (true, true, true, true);
         }
@@ -164,8 +159,14 @@ impl Config {
         if !["POSIX", "WEFT"].contains(&self.api.as_str()) {
             return Some(format!("-a {}: there are POSIX and WEFT", self.api));
         }
-        if self.dirs_only && self.files_only {
-            return Some("-D and -F exclude each other".into());
+        if self.dirs_only && (self.files_only || self.shared) {
+            return Some("-D and -F or -S exclude each other".into());
+        }
+        if self.unique && self.shared {
+            return Some("-S and -u exclude each other".into());
+        }
+        if self.collective && self.stonewall > 0 {
+            return Some("-c and -W exclude each other".into());
         }
         if self.branch == 0 || self.iterations == 0 {
             return Some("-b and -i must be at least 1".into());

@@ -144,9 +144,17 @@ impl Worker<'_> {
     /// Makes items, up to the stonewall and then as many as the fastest has made.
     fn create(&mut self, kind: Kind, name: &str) -> io::Result<()> {
         let (rank, wall) = (self.peer(0), Duration::from_secs(self.config.stonewall));
+        let ranks = self.member.comm.size();
         let data = content(self.config.write_bytes);
         let mut made = 0;
         self.phase(&format!("{name} creation"), false, |worker| {
+            if worker.config.collective {
+                worker.make_for_all(kind)?;
+                if kind == Kind::Dir {
+                    let operations = if rank == 0 { worker.items * u64::from(ranks) } else { 0 };
+                    return Ok(Timing { operations, ..Timing::default() });
+                }
+            }
             let (start, mut end, mut timing) = (Instant::now(), worker.items, Timing::default());
             let walled = worker.config.stonewall > 0;
             while made < end {
@@ -174,6 +182,24 @@ impl Worker<'_> {
         Ok(())
     }
 
+    /// The first rank makes the items of all; the others wait until they are there.
+    fn make_for_all(&self, kind: Kind) -> io::Result<()> {
+        let comm = &self.member.comm;
+        if comm.rank() == 0 {
+            for owner in self.config.owners(comm.size()) {
+                for item in 0..self.items {
+                    comm.check()?;
+                    let path = self.path(owner, kind, item);
+                    match kind {
+                        Kind::Dir => self.api.mkdir(&path)?,
+                        Kind::File => self.api.open(&path, &How::WRITE)?.close()?,
+                    }
+                }
+            }
+        }
+        comm.barrier()
+    }
+
     fn most(&self, made: u64) -> io::Result<u64> {
         Ok(self.member.comm.exchange(&made)?.into_iter().max().unwrap_or(made))
     }
@@ -198,11 +224,17 @@ impl Worker<'_> {
 
     /// Does something to all items of a rank.
     fn act(&mut self, kind: Kind, name: &str, act: Act, steps: u32) -> io::Result<()> {
-        let rank = self.peer(steps);
+        let peer = self.peer(steps);
+        let comm = &self.member.comm;
+        let ranks = match act {
+            Act::Remove => self.config.removals_of(comm.rank(), comm.size(), peer),
+            _ => vec![peer],
+        };
         let mut wanted = content(self.config.write_bytes);
         let mut buffer = vec![0u8; self.config.read_bytes as usize];
         self.phase(name, false, |worker| {
-            for index in 0..worker.items {
+            let all = ranks.iter().flat_map(|&rank| (0..worker.items).map(move |i| (rank, i)));
+            for (rank, index) in all {
                 worker.member.comm.check()?;
                 let item = match worker.config.random {
                     Some(seed) if act != Act::Remove => shuffled(index, worker.items, seed),
@@ -217,7 +249,8 @@ impl Worker<'_> {
                 }
             }
             let bytes = if act == Act::Read { worker.items * worker.config.read_bytes } else { 0 };
-            Ok(Timing { operations: worker.items, bytes, ..Timing::default() })
+            let operations = worker.items * ranks.len() as u64;
+            Ok(Timing { operations, bytes, ..Timing::default() })
         })
     }
 
@@ -246,22 +279,25 @@ impl Worker<'_> {
     }
 
     fn make_tree(&self) -> io::Result<Timing> {
-        let (config, rank) = (self.config, self.member.comm.rank());
-        let dirs = if config.makes_tree(rank) { config.tree_dirs() } else { 0 };
-        let base = config.test_dir(rank, self.iteration);
-        (0..dirs).try_for_each(|dir| {
-            self.api.mkdir(&format!("{base}/{}", config.dir_path(rank, dir)))
-        })?;
-        Ok(Timing { operations: dirs, ..Timing::default() })
+        self.each_tree(|dirs| dirs.iter().try_for_each(|dir| self.api.mkdir(dir)))
     }
 
     fn remove_tree(&self) -> io::Result<Timing> {
-        let (config, rank) = (self.config, self.member.comm.rank());
-        let dirs = if config.makes_tree(rank) { config.tree_dirs() } else { 0 };
-        let base = config.test_dir(rank, self.iteration);
-        let remove = |dir| self.api.rmdir(&format!("{base}/{}", config.dir_path(rank, dir)));
-        (0..dirs).rev().try_for_each(remove)?;
-        Ok(Timing { operations: dirs, ..Timing::default() })
+        self.each_tree(|dirs| dirs.iter().rev().try_for_each(|dir| self.api.rmdir(dir)))
+    }
+
+    /// Does something to the trees that this rank is to make and remove, each from its root down.
+    fn each_tree(&self, act: impl Fn(&[String]) -> io::Result<()>) -> io::Result<Timing> {
+        let (config, comm) = (self.config, &self.member.comm);
+        let mut operations = 0;
+        for owner in config.trees_of(comm.rank(), comm.size()) {
+            let base = config.test_dir(owner, self.iteration);
+            let path = |dir| format!("{base}/{}", config.dir_path(owner, dir));
+            let dirs: Vec<String> = (0..config.tree_dirs()).map(path).collect();
+            act(&dirs)?;
+            operations += config.tree_dirs();
+        }
+        Ok(Timing { operations, ..Timing::default() })
     }
 
     /// Runs a phase on all ranks together, and reports it.

@@ -30,6 +30,47 @@ fn all_phases_in_a_shared_tree_and_in_one_for_each() {
 }
 
 #[test]
+fn the_first_rank_makes_and_removes_for_all() {
+    for line in ["", "-u", "-N 1", "-u -C"] {
+        let dir = tempfile::tempdir().unwrap();
+        let place = dir.path().display();
+        let line = format!("-z 1 -b 2 -n 6 -c -w 10 -e 10 -d {place}/out {line}");
+        let record = go(&line, 3).unwrap_or_else(|error| panic!("{line}: {error}"));
+        let done = operations(&record);
+        let (trees, kept) = (if line.contains("-u") { 9 } else { 3 }, line.contains("-C"));
+        assert_eq!((done["Tree creation"], done["Directory creation"]), (trees, 18), "{line}");
+        assert_eq!(done["File creation"], 18, "{line}");
+        assert_eq!(record.of("File creation").next().unwrap().bytes, 180, "{line}");
+        let left = std::fs::read_dir(dir.path().join("out")).unwrap().count();
+        match kept {
+            true => assert_eq!(left, 1, "{line}"),
+            false => assert_eq!((done["File removal"], left), (18, 0), "{line}"),
+        }
+    }
+}
+
+#[test]
+fn files_are_shared() {
+    for (line, places) in [("", 1), ("-c", 1), ("-N 1", 1), ("@", 2)] {
+        let dir = tempfile::tempdir().unwrap();
+        let place = dir.path().display();
+        let more = if places == 2 { format!("@{place}/other") } else { String::new() };
+        let line = line.trim_matches('@');
+        let line = format!("-S -n 5 -w 9 -e 9 -X -d {place}/out{more} {line}");
+        let done = go(&format!("{line} -C -T -E"), 4).unwrap_or_else(|e| panic!("{line}: {e}"));
+        let done = operations(&done);
+        assert_eq!((done["File creation"], done["File read"]), (20, 20), "{line}");
+        assert!(!done.contains_key("Directory creation"), "{line}");
+        let tree = dir.path().join("out/test-dir.0-0/mdtest_tree.0");
+        assert_eq!(std::fs::read_dir(&tree).unwrap().count(), 5, "{line}");
+        assert!(tree.join("file.mdtest.shared.4").exists(), "{line}");
+        let removed = go(&format!("{line} -r"), 4).unwrap();
+        assert_eq!(operations(&removed)["File removal"], 5 * places, "{line}");
+        assert!(!tree.exists(), "{line}");
+    }
+}
+
+#[test]
 fn phases_one_by_one_in_several_places() {
     let dir = tempfile::tempdir().unwrap();
     let place = dir.path().display();
@@ -74,6 +115,9 @@ fn wrong_options_and_places_are_named() {
     for (line, what) in [
         ("-d /tmp", "-n or -I"),
         ("-D -F -n 1", "exclude"),
+        ("-D -S -n 1", "exclude"),
+        ("-u -S -n 1", "exclude"),
+        ("-c -W 1 -n 1", "exclude"),
         ("-n 1 -a S3", "there are POSIX and WEFT"),
         ("-n 1 -z 60 -b 9", "directories"),
         ("-n 1 -d /proc/nothing", "make directory /proc/nothing"),

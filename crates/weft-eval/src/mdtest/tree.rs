@@ -24,6 +24,30 @@ impl Config {
         self.unique || (rank as usize) < self.dirs.split('@').count()
     }
 
+    /// The ranks, out of so many, whose trees rank `rank` makes and removes.
+    pub fn trees_of(&self, rank: u32, ranks: u32) -> Vec<u32> {
+        let (from, to) = if self.collective { (0, ranks) } else { (rank, rank + 1) };
+        let hands = if self.collective && rank > 0 { from..from } else { from..to };
+        hands.filter(|&owner| self.makes_tree(owner)).collect()
+    }
+
+    /// The ranks, out of so many, whose items are not also those of a rank before.
+    pub fn owners(&self, ranks: u32) -> std::ops::Range<u32> {
+        let places = self.dirs.split('@').count() as u32;
+        0..if self.shared { places.min(ranks) } else { ranks }
+    }
+
+    /// The ranks whose items rank `rank` removes, if it is `own` that it would come to by strides.
+    pub fn removals_of(&self, rank: u32, ranks: u32, own: u32) -> Vec<u32> {
+        let owners = self.owners(ranks);
+        match (self.collective, self.shared) {
+            (true, _) if rank == 0 => owners.collect(),
+            (true, _) => Vec::new(),
+            (_, true) => owners.filter(|&owner| owner == rank).collect(),
+            _ => vec![own],
+        }
+    }
+
     /// Path of directory number `dir` of the tree that rank `rank` works in, below the test directory.
     pub fn dir_path(&self, rank: u32, dir: u64) -> String {
         let name = match self.unique {
@@ -41,6 +65,9 @@ impl Config {
         let first = if self.leaf_only { self.tree_dirs() - self.leaves() } else { 0 };
         let number = item + first * self.per_dir;
         let dir = self.dir_path(rank, number / self.per_dir);
+        if self.shared {
+            return format!("{dir}/file.mdtest.shared.{number}");
+        }
         let kind = if kind == Kind::Dir { "dir" } else { "file" };
         format!("{dir}/{kind}.mdtest.{rank}.{number}")
     }

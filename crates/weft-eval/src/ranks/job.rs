@@ -14,7 +14,7 @@ use std::time::Duration;
 use weft_client::Client;
 
 /// Version of what is said between a driver and its ranks.
-pub const PROTOCOL: u32 = 1;
+pub const PROTOCOL: u32 = 2;
 /// Longest wait of a rank for its job.
 const JOB_PATIENCE: Duration = Duration::from_secs(60);
 

@@ -24,16 +24,22 @@ impl Machine {
         let system = rustix::system::uname();
         let text = |name: &std::ffi::CStr| name.to_string_lossy().into_owned();
         let cpus = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-        let memory = fs::read_to_string("/proc/meminfo").unwrap_or_default();
-        let kib = field(&memory, "MemTotal").and_then(|t| t.split(' ').next()?.parse::<u64>().ok());
         Machine {
             host: text(system.nodename()),
             cpu: field(&cpus, "model name").unwrap_or_default().to_string(),
             cores: std::thread::available_parallelism().map_or(1, |n| n.get() as u32),
-            memory: kib.unwrap_or(0) << 10,
+            memory: memory("MemTotal"),
             kernel: format!("{} {}", text(system.sysname()), text(system.release())),
         }
     }
+}
+
+/// What the kernel tells of its memory under a name (`MemTotal`, `MemAvailable`), bytes; 0 where it does
+/// not tell.
+pub fn memory(name: &str) -> u64 {
+    let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let kib = field(&text, name).and_then(|value| value.split(' ').next()?.parse::<u64>().ok());
+    kib.unwrap_or(0) << 10
 }
 
 /// Load average over 1, 5 and 15 minutes; zeros where the kernel does not tell.
@@ -57,6 +63,7 @@ mod tests {
     fn knows_this_machine() {
         let machine = Machine::here();
         assert!(machine.cores > 0 && machine.memory > 1 << 20);
+        assert!((1 << 20..machine.memory).contains(&memory("MemAvailable")));
         assert!(machine.kernel.starts_with("Linux "));
     }
 

@@ -7,7 +7,7 @@ mod machine;
 mod place;
 pub mod stats;
 
-pub use machine::{Machine, load_average};
+pub use machine::{Machine, load_average, memory};
 pub use place::Place;
 pub use stats::Stats;
 
@@ -167,7 +167,7 @@ impl Record {
             format: FORMAT,
             tool: tool.into(),
             program: format!("weft {}", env!("CARGO_PKG_VERSION")),
-            commit: option_env!("WEFT_COMMIT").map(String::from),
+            commit: None,
             command,
             settings,
             started: SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs(),

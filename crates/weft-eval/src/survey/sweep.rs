@@ -152,7 +152,7 @@ pub(super) fn phase(
 }
 
 /// Processor time of servers so far, by name.
-fn served(servers: &[Server]) -> BTreeMap<String, f64> {
+pub(super) fn served(servers: &[Server]) -> BTreeMap<String, f64> {
     let mut used = BTreeMap::new();
     for server in servers {
         *used.entry(server.name.clone()).or_insert(0.0) += usage::cpu_seconds(server.pid);

@@ -23,6 +23,15 @@ pub fn row(point: &Sweep, targets: usize, samples: &[Sample]) -> String {
     line + "\n"
 }
 
+/// A line: requests of so many threads to an MDT, each for so many files.
+pub fn requests_row(threads: u32, files: u64, samples: &[Sample]) -> String {
+    let mut line = format!("mdt  1 files {files:7} thr {threads:4}");
+    for sample in samples {
+        line += &format!(" {} {:8.0}", sample.phase, sample.rate);
+    }
+    line + "\n"
+}
+
 /// The layers of a record one below the other, by the phases whose rates are in `unit`: medians, and
 /// what each loses to the one above it and to the first.
 pub fn layers_table(record: &Record, unit: &str) -> String {
@@ -79,6 +88,14 @@ mod tests {
             row(&point, 2, &[sample]),
             "ost  2 sz  2097152K rsz 1024K obj    2 thr    4 write  199.58 [  85.92,  113.01]\n"
         );
+    }
+
+    #[test]
+    fn lines_of_requests() {
+        let sample =
+            |phase: &str| Sample { phase: phase.into(), rate: 1234.5, ..Sample::default() };
+        let line = requests_row(2, 100, &[sample("creation"), sample("stat")]);
+        assert_eq!(line, "mdt  1 files     100 thr    2 creation     1234 stat     1234\n");
     }
 
     #[test]

@@ -25,7 +25,7 @@
 //! | `weft.path` | a path from the root of the volume |
 //! | `weft.layout` | the layout of a file, as JSON of [`weft_model::Layout`] |
 //! | `weft.spec` | what a directory hands down, as JSON of [`weft_model::layout::LayoutSpec`] |
-//! | `weft.stat` | JSON object of `fid`, `mdt`, `attr`, and `layout` or `spec` |
+//! | `weft.stat` | JSON object of `fid`, `mdt`, `attr`, `inline`, and `layout` or `spec` |
 //! | `weft.layout.set`, `weft.spec.set` | written only: a `LayoutSpec` as JSON, for an empty file or a directory |
 //!
 //! **Start here.** `fs.rs` has the operations, in the order of the kernel's trait.
@@ -56,6 +56,10 @@ use weft_client::{Client, DirHandle, Keeping};
 /// Most requests that may wait for servers at once, each occupying a thread. Generous, because
 /// requests to servers that answer, and interruptions, come the same way.
 const MAX_THREADS: usize = 512;
+
+/// Bytes that the kernel reads ahead: four requests at a time. For mapped files it reads as much around
+/// each fault, so that more would cost those who touch few pages.
+const READ_AHEAD: u64 = 4 << 20;
 
 /// How a mount behaves.
 #[derive(Clone, Debug)]
@@ -158,6 +162,10 @@ pub fn mount(client: Arc<Client>, mountpoint: &Path, config: DoorConfig) -> io::
     let door = Door::new(client.clone(), config);
     let cache: Arc<dyn Keeping> = door.cache.clone();
     let session = Session::mount(door, mountpoint, &options, config_of_session)?;
+    let widened = session.mounted().map_or(Ok(()), |mount| mount.set_read_ahead(READ_AHEAD));
+    if let Err(error) = widened {
+        tracing::debug!(%error, "the kernel reads ahead as little as it does by default");
+    }
     if client.caches() {
         client.start_caching(&cache).map_err(io::Error::other)?;
     }

@@ -28,12 +28,15 @@ impl Door {
     }
 
     fn stat(&self, ctx: &Ctx<'_>, fid: Fid) -> Result<Vec<u8>> {
+        // Not the attributes that come with the layout: these are exact as to the size, and who writes the
+        // file has said so when they are told.
+        let attr = self.client.getattr(ctx, fid)?.attr;
         let placed = self.client.get_layout(ctx, fid)?;
         json(&json!({
             "fid": fid.to_string(),
             "mdt": self.client.map().mdt_of(fid),
-            // Not those that came along: these are exact as to the size.
-            "attr": self.client.getattr(ctx, fid)?.attr,
+            "attr": attr,
+            "inline": placed.inline,
             "layout": placed.layout,
             "spec": placed.spec,
         }))

@@ -13,6 +13,8 @@ use super::device::Device;
 
 const FUSERMOUNT: &str = "fusermount3";
 const CONNECTIONS: &str = "/sys/fs/fuse/connections";
+/// What stands for the device of a file system that has none, with the number of the connection.
+const DEVICES: &str = "/sys/class/bdi";
 
 /// How a mount looks and behaves to its users.
 #[derive(Clone, Debug)]
@@ -127,6 +129,17 @@ impl Mount {
         // SAFETY: `path` is a NUL-terminated string that outlives the call.
         let result = unsafe { libc::umount2(path.as_ptr(), flags) };
         if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    }
+
+    /// Lets the kernel read so many bytes ahead in files that it caches, more than INIT can ask for. Before
+    /// INIT was answered it has no effect.
+    ///
+    /// # Errors
+    /// `EACCES` when not root; `ENOENT` if the connection is gone.
+    pub fn set_read_ahead(&self, bytes: u64) -> io::Result<()> {
+        let connection = self.connection.ok_or(io::ErrorKind::NotFound)?;
+        let kib = (bytes >> 10).to_string();
+        std::fs::write(format!("{DEVICES}/0:{connection}/read_ahead_kb"), kib)
     }
 
     /// Breaks the connection: all requests under way fail with `ECONNABORTED`, all later ones with

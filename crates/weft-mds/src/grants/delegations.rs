@@ -70,6 +70,12 @@ impl Grants {
         self.delegations.is_absent(client) && self.delegate(fid, client)
     }
 
+    /// Whether a file is delegated to a session; under the planner's lock it stays so, unless the session
+    /// itself gives it back.
+    pub fn is_delegated_to(&self, fid: Fid, client: ClientId) -> bool {
+        self.shard(fid).lock().delegated(fid) == Some(client)
+    }
+
     /// The session has returned it, or has closed the file.
     pub fn return_delegation(&self, fid: Fid, client: ClientId) {
         self.shard(fid).lock().return_delegation(fid, client);

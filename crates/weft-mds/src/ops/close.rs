@@ -3,7 +3,7 @@
 use crate::ops::written;
 use crate::record::Inode;
 use crate::txn::Txn;
-use crate::{keys, namespace};
+use crate::{Mds, keys, namespace};
 use weft_model::{ClientId, Fid, Result};
 use weft_rpc::CallInfo;
 use weft_rpc::pb::{Empty, mds::Close};
@@ -14,6 +14,7 @@ use weft_rpc::pb::{Empty, mds::Close};
 /// Those of the store.
 pub fn plan(
     txn: &mut Txn<'_>,
+    mds: &Mds,
     info: &CallInfo,
     request: &Close,
     observed: Option<written::Observed>,
@@ -24,7 +25,7 @@ pub fn plan(
         return Ok(Empty {});
     };
     let mut changed = inode.as_ref().clone();
-    let dirty = written::apply(&mut changed, &request.written, observed, txn.now)?;
+    let dirty = written::apply(txn, mds, info, (fid, &mut changed), &request.written, observed)?;
     txn.planner.opens.close(info.client, request.handle);
     let written = forget_writer(txn, info.client, fid, &mut changed);
     if dirty && !written && changed.nlink > 0 && written::is_access_only(&request.written) {

@@ -53,7 +53,7 @@ pub fn open_new(
 ) -> CreateReply {
     ops::open::note_writer(txn, info.client, fid, &mut inode, flags);
     txn.planner.opens.open(info.client, handle, OpenFile { fid, flags });
-    let entry = namespace::entry_with_layout(fid, &inode, info.client);
+    let entry = namespace::entry_of_open(fid, &inode, info.client, false);
     txn.put_inode(fid, inode);
     CreateReply { entry: Some(entry), created: true }
 }

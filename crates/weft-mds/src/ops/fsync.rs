@@ -13,9 +13,11 @@ use weft_rpc::pb::mds::{Fsync, UpdateWritten};
 /// Those of the store.
 pub fn run(mds: &Mds, info: &CallInfo, request: &Fsync) -> Result<Empty> {
     let observed = written::observe(mds, Fid(request.fid), &request.written)?;
-    let update = UpdateWritten { fid: request.fid, written: request.written, returned: false };
+    let update =
+        UpdateWritten { fid: request.fid, written: request.written.clone(), returned: false };
     let now = mds.env.now();
-    mds.committer.transact(info.client, now, |txn| written::plan(txn, &update, observed))?;
+    mds.committer
+        .transact(info.client, now, |txn| written::plan(txn, mds, info, &update, observed))?;
     sync_target(mds)
 }
 

@@ -49,5 +49,6 @@ pub fn get(mds: &Mds, request: &mds::GetLayout) -> Result<mds::GetLayoutReply> {
         layout: inode.layout.clone(),
         spec: inode.spec.clone(),
         attr: Some((&inode.attr(fid)).into()),
+        inline: inode.inline,
     })
 }

@@ -50,7 +50,7 @@ pub fn open(
         txn.put_inode(fid, changed.clone());
     }
     txn.planner.opens.open(info.client, handle, OpenFile { fid, flags: wanted });
-    Ok(namespace::entry_with_layout(fid, &changed, info.client))
+    Ok(namespace::entry_of_open(fid, &changed, info.client, !inode.writers.is_empty()))
 }
 
 /// Marks durably that the session may write beyond the size known here, so that the size is found

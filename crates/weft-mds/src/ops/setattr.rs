@@ -3,7 +3,7 @@
 use crate::ops::written;
 use crate::record::Inode;
 use crate::txn::Txn;
-use crate::{keys, namespace, view};
+use crate::{Mds, keys, namespace, view};
 use weft_model::acl::ACCESS_XATTR;
 use weft_model::attr::{FileType, Timespec, mode};
 use weft_model::cred::{self, WRITE};
@@ -17,13 +17,14 @@ use weft_rpc::pb::mds::{Entry, SetAttr};
 /// `Perm`, `Access`, `NeedGroups`, `Stale`, `ReadOnly`.
 pub fn plan(
     txn: &mut Txn<'_>,
+    mds: &Mds,
     info: &CallInfo,
     request: &SetAttr,
     observed: Option<written::Observed>,
 ) -> Result<Entry> {
     let fid = Fid(request.fid);
     let mut inode = txn.inode(fid)?.as_ref().clone();
-    written::apply(&mut inode, &request.written, observed, txn.now)?;
+    written::apply(txn, mds, info, (fid, &mut inode), &request.written, observed)?;
     apply(txn, fid, &mut inode, request)?;
     let entry = namespace::entry(fid, &inode, info.client);
     txn.put_inode(fid, inode);

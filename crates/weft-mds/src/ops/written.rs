@@ -1,9 +1,10 @@
 //! `UpdateWritten`, and how what a client wrote becomes size and times of the inode.
 
-use crate::Mds;
 use crate::record::Inode;
 use crate::txn::Txn;
+use crate::{Mds, inline};
 use weft_model::{ErrorKind, Fid, FsError, Result, Timespec, cred};
+use weft_rpc::CallInfo;
 use weft_rpc::pb::{self, Empty, mds::UpdateWritten, mds::Written};
 
 /// Plans it. For an inode that is gone there is nothing to report.
@@ -12,13 +13,15 @@ use weft_rpc::pb::{self, Empty, mds::UpdateWritten, mds::Written};
 /// Those of the store.
 pub fn plan(
     txn: &mut Txn<'_>,
+    mds: &Mds,
+    info: &CallInfo,
     request: &UpdateWritten,
     observed: Option<Observed>,
 ) -> Result<Empty> {
     let fid = Fid(request.fid);
     if let Some(inode) = txn.find_inode(fid)? {
         let mut changed = inode.as_ref().clone();
-        if apply(&mut changed, &request.written, observed, txn.now)? {
+        if apply(txn, mds, info, (fid, &mut changed), &request.written, observed)? {
             txn.put_inode(fid, changed);
         }
     }
@@ -40,18 +43,32 @@ pub struct Observed {
 ///
 /// # Errors
 /// `NotReady` when a truncation has ended since the look at the objects: the request has to come again.
+/// Those of [`inline::take`].
 pub fn apply(
-    inode: &mut Inode,
+    txn: &mut Txn<'_>,
+    mds: &Mds,
+    info: &CallInfo,
+    (fid, inode): (Fid, &mut Inode),
     written: &Option<Written>,
     observed: Option<Observed>,
-    now: Timespec,
 ) -> Result<bool> {
     let Some(written) = written else { return Ok(false) };
-    let mut dirty = false;
+    let mut dirty = !written.data.is_empty();
+    if dirty {
+        inline::take(txn, mds, info.client, (fid, inode), written)?;
+    }
     if written.mtime.is_some() || written.end > 0 {
         let size = inode.size.max(proven_end(inode, written, observed)?);
-        dirty = size != inode.size || !inode.touched;
-        (inode.size, inode.touched) = (size, true);
+        dirty |= size != inode.size;
+        inode.size = size;
+        if !written.inline {
+            dirty |= !inode.touched;
+            inode.touched = true;
+            // A power cut has taken back that they were moved out.
+            if inode.inline && mds.committer.grants.is_delegated_to(fid, info.client) {
+                inline::leave(txn, fid, inode);
+            }
+        }
     }
     if let Some(mtime) = written.mtime {
         dirty = true;
@@ -66,18 +83,30 @@ pub fn apply(
         dirty |= reduced != inode.mode & 0o7777;
         inode.mode = inode.mode & !0o7777 | reduced;
     }
-    Ok(dirty | apply_atime(inode, written.atime, now))
+    Ok(dirty | apply_atime(inode, written.atime, txn.now))
+}
+
+/// Whether a report tells of something that must not be lost.
+pub fn is_news(written: &Written) -> bool {
+    written.mtime.is_some() || written.end > 0 || !written.data.is_empty()
 }
 
 /// Whether a report tells of nothing but reads.
 pub fn is_access_only(written: &Option<Written>) -> bool {
-    written
-        .as_ref()
-        .is_none_or(|w| w.mtime.is_none() && w.end == 0 && w.blocks.is_none() && !w.kill_suidgid)
+    written.as_ref().is_none_or(|w| {
+        w.mtime.is_none()
+            && w.end == 0
+            && w.blocks.is_none()
+            && !w.kill_suidgid
+            && w.data.is_empty()
+    })
 }
 
 /// What a report proves of the size.
 fn proven_end(inode: &Inode, written: &Written, observed: Option<Observed>) -> Result<u64> {
+    if inode.inline {
+        return Ok(inode.size);
+    }
     if written.size_epoch == inode.size_epoch || written.end == 0 {
         return Ok(written.end);
     }
@@ -112,7 +141,7 @@ pub fn observe(mds: &Mds, fid: Fid, written: &Option<Written>) -> Result<Option<
         return Ok(None);
     };
     match mds.committer.committed.inode(fid)? {
-        Some(inode) if inode.size_epoch != written.size_epoch => {
+        Some(inode) if inode.size_epoch != written.size_epoch && !inode.inline => {
             let size = mds.objects.size(fid, &inode)?;
             Ok(Some(Observed { size, size_epoch: inode.size_epoch }))
         }

@@ -3,7 +3,7 @@
 use crate::world::*;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
-use weft_model::{ClientId, Epoch, Fid, Result, TargetId, Xid};
+use weft_model::{ClientId, Fid, Result};
 use weft_rpc::pb::mds;
 use weft_rpc::{Bulk, CallInfo, Message, Role, Service};
 
@@ -11,14 +11,7 @@ use weft_rpc::{Bulk, CallInfo, Message, Role, Service};
 const LONG: Duration = Duration::from_secs(11);
 
 fn check_status(world: &World, start: bool) -> mds::CheckObjectsReply {
-    let info = CallInfo {
-        role: Role::Admin,
-        client: ClientId::NONE,
-        xid: Xid::NONE,
-        epoch: Epoch(1),
-        target: TargetId::mdt(0),
-        wire: true,
-    };
+    let info = CallInfo { role: Role::Admin, client: ClientId::NONE, ..CALL };
     let request = mds::CheckObjects { start }.into_request();
     let reply: Result<_> = world.mds.serve(&info, &request, Bulk::None);
     mds::CheckObjects::reply(reply.unwrap()).unwrap()

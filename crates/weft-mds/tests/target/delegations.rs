@@ -1,33 +1,24 @@
 //! Write delegations: who gets them, who waits for them, and what becomes of who does not return them.
 
 use crate::world::*;
-use std::sync::Arc;
 use std::time::Duration;
-use weft_mds::Mds;
 use weft_mds::grants::LIFE;
-use weft_model::{ClientId, Env, Epoch, ErrorKind, Fid, TargetId, Xid};
+use weft_model::{Env, ErrorKind, Xid};
 use weft_rpc::pb::mds::{self, AwaitRecalls};
-use weft_rpc::{Bulk, CallInfo, Message, Role, Service};
 
 impl World {
-    fn delegating(&self, client: u64) {
-        let request = mds::OpenSession { caches: true, delegations: true, ..Default::default() };
-        self.ask_as(client, Xid::NONE, request).unwrap();
-    }
-
-    fn open_as(&self, client: u64, fid: Fid, flags: u32, handle: u64) -> mds::Entry {
-        let open = mds::Open { cred: root(), fid: fid.0, flags, handle };
-        self.ask_as(client, Xid::NONE, open).unwrap()
-    }
-
     /// From now on session 1 gives back what is recalled, having written up to `end`.
     fn give_back(&self, end: u64) {
         let mds = self.mds.clone();
         self.env.meanwhile(move || {
-            for recall in ask(&mds, AwaitRecalls::default()).recalls {
+            for recall in ask_of(&mds, 1, AwaitRecalls::default()).recalls {
                 if recall.delegation {
                     let written = written(end, 5);
-                    ask(&mds, mds::UpdateWritten { fid: recall.fid, written, returned: true });
+                    ask_of(
+                        &mds,
+                        1,
+                        mds::UpdateWritten { fid: recall.fid, written, returned: true },
+                    );
                 }
             }
         });
@@ -36,19 +27,6 @@ impl World {
     fn reclaim_as(&self, client: u64, reclaim: mds::Reclaim) -> Result<(), ErrorKind> {
         self.ask_as(client, Xid::NONE, reclaim).map(|_| ()).map_err(|error| error.kind)
     }
-}
-
-/// Session 1 asks.
-fn ask<M: Message>(mds: &Arc<Mds>, message: M) -> M::Reply {
-    let info = CallInfo {
-        role: Role::Client,
-        client: ClientId(1),
-        xid: Xid::NONE,
-        epoch: Epoch(1),
-        target: TargetId::mdt(0),
-        wire: true,
-    };
-    M::reply(mds.serve(&info, &message.into_request(), Bulk::None).unwrap()).unwrap()
 }
 
 #[test]
@@ -128,17 +106,17 @@ fn after_a_restart_others_wait_until_the_session_has_come_back() {
             500 => {
                 let open =
                     mds::OpenSession { caches: true, delegations: true, ..Default::default() };
-                ask(&mds, open);
+                ask_of(&mds, 1, open);
                 let opens = vec![mds::OpenHandle { fid: fid.0, handle: 1, flags: 3 }];
-                ask(&mds, mds::Reclaim { opens, ..Default::default() });
-                ask(&mds, mds::Reclaim { delegations: vec![fid.0], ..Default::default() });
-                ask(&mds, mds::Reclaim { done: true, ..Default::default() });
+                ask_of(&mds, 1, mds::Reclaim { opens, ..Default::default() });
+                ask_of(&mds, 1, mds::Reclaim { delegations: vec![fid.0], ..Default::default() });
+                ask_of(&mds, 1, mds::Reclaim { done: true, ..Default::default() });
             }
             1000 => {
-                let recalls = ask(&mds, AwaitRecalls::default()).recalls;
+                let recalls = ask_of(&mds, 1, AwaitRecalls::default()).recalls;
                 assert!(recalls.iter().any(|recall| recall.delegation && recall.fid == fid.0));
                 let written = written(55, 5);
-                ask(&mds, mds::UpdateWritten { fid: fid.0, written, returned: true });
+                ask_of(&mds, 1, mds::UpdateWritten { fid: fid.0, written, returned: true });
             }
             _ => {}
         }

@@ -4,10 +4,8 @@ use crate::world::*;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
-use weft_mds::Mds;
-use weft_model::{ClientId, Env, Epoch, Fid, TargetId, Xid};
-use weft_rpc::pb::mds::{self, AwaitRecalls, AwaitRecallsReply};
-use weft_rpc::{Bulk, CallInfo, Message, Role, Service};
+use weft_model::{Env, Fid, Xid};
+use weft_rpc::pb::mds::{self, AwaitRecalls};
 
 const TERM: Duration = Duration::from_secs(1);
 
@@ -35,25 +33,13 @@ impl World {
         let (mds, count) = (self.mds.clone(), Arc::new(AtomicU64::new(0)));
         let (counted, mut last) = (count.clone(), AwaitRecalls::default());
         self.env.meanwhile(move || {
-            let told = recalls(&mds, client, &last);
+            let told = ask_of(&mds, client, last);
             counted.fetch_add(told.recalls.len() as u64, Ordering::Relaxed);
             let done = told.recalls.last().map_or(last.done, |recall| recall.number);
             last = AwaitRecalls { queue: told.queue, done, wait_ms: 0 };
         });
         count
     }
-}
-
-fn recalls(mds: &Mds, client: u64, request: &AwaitRecalls) -> AwaitRecallsReply {
-    let info = CallInfo {
-        role: Role::Client,
-        client: ClientId(client),
-        xid: Xid::NONE,
-        epoch: Epoch(1),
-        target: TargetId::mdt(0),
-        wire: true,
-    };
-    AwaitRecalls::reply(mds.serve(&info, &request.into_request(), Bulk::None).unwrap()).unwrap()
 }
 
 #[test]
@@ -92,7 +78,7 @@ fn a_change_waits_a_term_for_who_does_not_confirm_and_no_longer() {
     assert!(took < TERM / 100, "{took:?}");
     // What is not confirmed is told again and again.
     for _ in 0..2 {
-        let told = recalls(&world.mds, 2, &AwaitRecalls::default());
+        let told = ask_of(&world.mds, 2, AwaitRecalls::default());
         assert_eq!(told.recalls.len(), 1);
         assert_eq!((told.recalls[0].fid, told.recalls[0].is_dir), (Fid::ROOT.0, true));
     }

@@ -4,6 +4,7 @@
 mod check;
 mod delegations;
 mod grants;
+mod inline;
 mod world;
 
 use self::world::*;

@@ -2,6 +2,7 @@
 
 use parking_lot::Mutex;
 use std::collections::HashMap;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -70,7 +71,7 @@ pub struct PretendedOst {
 }
 
 impl Service for PretendedOst {
-    fn serve(&self, _: &CallInfo, request: &Request, _: Bulk<'_>) -> Result<Reply> {
+    fn serve(&self, _: &CallInfo, request: &Request, bulk: Bulk<'_>) -> Result<Reply> {
         if self.gone.load(Ordering::Relaxed) {
             return Err(ErrorKind::Disconnected.into());
         }
@@ -87,6 +88,12 @@ impl Service for PretendedOst {
                     ..Default::default()
                 };
                 Ok(Reply::Stat(oss::StatReply { stats: stat.objects.iter().map(one).collect() }))
+            }
+            Request::Write(write) => {
+                let end = write.offset + bulk.sent_len() as u64;
+                let size = sizes.entry(key(write.object.as_ref().unwrap())).or_default();
+                *size = (*size).max(end);
+                Ok(Reply::Write(oss::WriteReply::default()))
             }
             Request::Truncate(cut) => {
                 if let Some(size) = sizes.get_mut(&key(cut.object.as_ref().unwrap())) {
@@ -168,14 +175,7 @@ impl World {
     }
 
     pub fn ask_as<M: Message>(&self, client: u64, xid: Xid, message: M) -> Result<M::Reply> {
-        let info = CallInfo {
-            role: Role::Client,
-            client: ClientId(client),
-            xid,
-            epoch: Epoch(1),
-            target: TargetId::mdt(0),
-            wire: true,
-        };
+        let info = CallInfo { client: ClientId(client), xid, ..CALL };
         M::reply(self.mds.serve(&info, &message.into_request(), Bulk::None)?)
     }
 
@@ -201,6 +201,16 @@ impl World {
         (Fid(entry.attr.as_ref().unwrap().fid), entry)
     }
 
+    pub fn delegating(&self, client: u64) {
+        let request = mds::OpenSession { caches: true, delegations: true, ..Default::default() };
+        self.ask_as(client, Xid::NONE, request).unwrap();
+    }
+
+    pub fn open_as(&self, client: u64, fid: Fid, flags: u32, handle: u64) -> mds::Entry {
+        let open = mds::Open { cred: root(), fid: fid.0, flags, handle };
+        self.ask_as(client, Xid::NONE, open).unwrap()
+    }
+
     pub fn size(&self, fid: Fid) -> u64 {
         self.ask(mds::GetAttr { fid: fid.0, want_layout: false }).unwrap().attr.unwrap().size
     }
@@ -219,10 +229,37 @@ impl World {
         self.ost.sizes.lock().insert((fid.0, 0), size);
     }
 
+    /// Keys in the store that begin with this byte.
+    pub fn keys_of_kind(&self, kind: u8) -> Vec<Vec<u8>> {
+        let mut keys = Vec::new();
+        let mut keep = |key: &[u8], _: &[u8]| {
+            keys.push(key.to_vec());
+            ControlFlow::Continue(())
+        };
+        self.kv.scan(&[kind], &[kind + 1], &mut keep).unwrap();
+        keys
+    }
+
     pub fn unlink(&self, name: &str) {
         let request = mds::Unlink { cred: root(), parent: Fid::ROOT.0, name: name.into() };
         self.ask(request).unwrap();
     }
+}
+
+/// A call over a connection from session 1.
+pub const CALL: CallInfo = CallInfo {
+    role: Role::Client,
+    client: ClientId(1),
+    xid: Xid::NONE,
+    epoch: Epoch(1),
+    target: TargetId::mdt(0),
+    wire: true,
+};
+
+/// What a session asks when only the server is at hand, as it is meanwhile.
+pub fn ask_of<M: Message>(mds: &Mds, client: u64, message: M) -> M::Reply {
+    let info = CallInfo { client: ClientId(client), ..CALL };
+    M::reply(mds.serve(&info, &message.into_request(), Bulk::None).unwrap()).unwrap()
 }
 
 pub fn root() -> Option<pb::Credentials> {

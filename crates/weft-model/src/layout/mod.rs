@@ -22,6 +22,9 @@ pub const STRIPE_GRANULE: u64 = 4096;
 /// Most targets that one component may use.
 pub const MAX_WIDTH: usize = 2000;
 
+/// A metadata target keeps the bytes of a file itself as long as none lies at or beyond this offset.
+pub const INLINE_MAX: u64 = 16 << 10;
+
 /// How a component protects its data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

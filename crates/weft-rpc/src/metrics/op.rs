@@ -136,7 +136,7 @@ impl ErrorClass {
             Perm | NotFound | Interrupted | NoSuchOffset | TooBig | BadHandle | WouldBlock
             | Access | Busy | Exists | CrossDevice | NotDir | IsDir | Invalid | FileTooBig
             | ReadOnly | TooManyLinks | Range | Deadlock | NameTooLong | NotEmpty | Loop
-            | NoData | NotSupported | Stale | NeedGroups => ErrorClass::Answer,
+            | NoData | NotSupported | Stale | NeedGroups | NotInline => ErrorClass::Answer,
             NoSpace | Quota => ErrorClass::Space,
             NoMemory | TimedOut | NotReady | Overloaded => ErrorClass::Busy,
             StaleMap | WrongNode => ErrorClass::Routing,

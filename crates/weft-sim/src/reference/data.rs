@@ -7,6 +7,8 @@ use weft_model::{ErrorKind, Result, SetAttr};
 
 /// Largest offset used, so that a few writes overlap.
 const MAX_SIZE: usize = 60_000;
+/// Where writes to small files begin, at most: mostly short ones stay below what an MDT keeps.
+const MAX_SMALL: usize = 8_000;
 
 impl Tree {
     pub(super) fn data(&self, node: usize) -> &Vec<u8> {
@@ -40,7 +42,10 @@ impl Tree {
             return None;
         }
         let longest = if hand.one_in(2) { 100 } else { 20_000 };
-        Some((own[hand.below(own.len())], hand.below(MAX_SIZE), 1 + hand.below(longest)))
+        let open = own[hand.below(own.len())];
+        // Every other file stays small, so that the MDT may keep it.
+        let end = if self.opens[open].node.is_multiple_of(2) { MAX_SIZE } else { MAX_SMALL };
+        Some((open, hand.below(end), 1 + hand.below(longest)))
     }
 
     pub(super) fn write(&mut self, hand: &Hand) {

@@ -6,6 +6,7 @@
 
 mod data;
 mod names;
+mod stream;
 
 use crate::kept::Kept;
 use crate::world::World;
@@ -70,6 +71,7 @@ pub struct Tree {
     nodes: Vec<Node>,
     fids: Vec<Fid>,
     opens: Vec<Open>,
+    readers: Vec<stream::Reader>,
     byte: u8,
     /// What the power may take.
     pub history: Vec<Moment>,
@@ -142,6 +144,7 @@ impl Tree {
             nodes: vec![top],
             fids: vec![fid],
             opens: Vec::new(),
+            readers: Vec::new(),
             byte: 0,
             history: vec![Moment { span: (0, 0), names: Names::new() }],
             synced: 0,
@@ -162,6 +165,7 @@ impl Tree {
             8..20 => self.create(hand),
             20..26 => self.open(hand),
             26..44 => self.write(hand),
+            44..58 if hand.world.plan.reads_ahead && hand.one_in(2) => self.stream(hand),
             44..58 => self.read(hand),
             58..64 => self.close(hand),
             64..69 => self.truncate(hand),
@@ -189,6 +193,7 @@ impl Tree {
     /// Forgets what a client had open that is no more.
     pub fn forget_dead(&mut self, is_alive: impl Fn(u64) -> bool) {
         self.opens.retain(|open| is_alive(open.client));
+        self.readers.retain(|reader| is_alive(reader.client));
     }
 
     /// Closes everything that a client has open.
@@ -199,6 +204,7 @@ impl Tree {
         for open in own {
             hand.must("close", hand.client.close(&ctx(), &open.file, None));
         }
+        self.close_readers(hand);
     }
 
     fn remember(&mut self, begun: u64, ended: u64) {

@@ -1,9 +1,9 @@
 //! Bars over names.
 
 use super::axis;
-use super::pen::{FRAME, Pen, wrap};
+use super::pen::{FRAME, Height, Pen, wrap};
 use super::style::{Style, hatched, shade};
-use super::{Datum, Failure};
+use super::{Datum, Failure, picture};
 use plotters::style::BLACK;
 use plotters::style::text_anchor::HPos;
 
@@ -37,24 +37,18 @@ impl Bars {
     /// # Errors
     /// Those of the plotting library, as text.
     pub fn svg(&self) -> Result<String, String> {
-        let mut out = String::new();
-        self.draw(&mut out).map_err(|error| error.to_string())?;
-        Ok(out)
+        picture(&self.title, |pen| self.draw(pen))
     }
 
-    fn draw(&self, out: &mut String) -> Result<(), Failure> {
-        let mut pen = Pen::new(out, &self.title)?;
+    fn draw(&self, pen: &mut Pen<'_>) -> Result<(), Failure> {
         let all = self.groups.iter().flat_map(|group| group.bars.iter().flatten());
         let top = all.map(|datum| datum.high.max(datum.y)).filter(|y| y.is_finite());
         // Room for the figure above the highest bar.
-        let ticks = axis::ticks(top.fold(self.limit.unwrap_or(0.0), f64::max) * 1.08);
-        let top = ticks.last().copied().unwrap_or(1.0);
-        let height = f64::from(FRAME.3 - FRAME.1);
-        let y = move |y: f64| FRAME.3 - (y.clamp(0.0, top) / top * height).round() as i32;
-        pen.frame(&ticks, y, &self.y_label)?;
+        let height = Height::up_to(top.fold(self.limit.unwrap_or(0.0), f64::max) * 1.08);
+        pen.frame(&height, &self.y_label)?;
         let slot = (FRAME.2 - FRAME.0) / self.groups.len().max(1) as i32;
         for (number, group) in self.groups.iter().enumerate() {
-            self.draw_group(&pen, group, FRAME.0 + slot * number as i32, slot, &y)?;
+            self.draw_group(pen, group, FRAME.0 + slot * number as i32, slot, &height)?;
         }
         for (number, name) in self.series.iter().enumerate() {
             pen.name(name, |pen, from, to| {
@@ -63,10 +57,11 @@ impl Bars {
         }
         if let Some(limit) = self.limit {
             let label = format!("limit of the devices: {}", axis::number(limit));
-            pen.path(&[(FRAME.0, y(limit)), (FRAME.2, y(limit))], &Style::LIMIT)?;
+            let y = height.pixel(limit);
+            pen.path(&[(FRAME.0, y), (FRAME.2, y)], &Style::LIMIT)?;
             pen.name(&label, |pen, from, to| pen.path(&[from, to], &Style::LIMIT))?;
         }
-        pen.finish()
+        Ok(())
     }
 
     fn draw_group(
@@ -75,9 +70,10 @@ impl Bars {
         group: &Group,
         left: i32,
         slot: i32,
-        y: &impl Fn(f64) -> i32,
+        height: &Height,
     ) -> Result<(), Failure> {
         let width = (slot * 4 / 5 / self.series.len().max(1) as i32).clamp(4, 60);
+        let y = |y| height.pixel(y);
         let start = left + (slot - width * self.series.len() as i32) / 2;
         for (number, datum) in group.bars.iter().enumerate() {
             let Some(datum) = datum.filter(|datum| datum.y.is_finite()) else { continue };

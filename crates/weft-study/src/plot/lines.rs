@@ -1,9 +1,9 @@
 //! Lines over a number.
 
 use super::axis;
-use super::pen::{FRAME, Pen, Pixel};
+use super::pen::{FRAME, Height, Pen, Pixel};
 use super::style::Style;
-use super::{Datum, Failure};
+use super::{Datum, Failure, picture};
 use plotters::style::text_anchor::HPos;
 
 /// What a line is.
@@ -51,15 +51,12 @@ impl Lines {
     /// # Errors
     /// Those of the plotting library, as text.
     pub fn svg(&self) -> Result<String, String> {
-        let mut out = String::new();
-        self.draw(&mut out).map_err(|error| error.to_string())?;
-        Ok(out)
+        picture(&self.title, |pen| self.draw(pen))
     }
 
-    fn draw(&self, out: &mut String) -> Result<(), Failure> {
-        let mut pen = Pen::new(out, &self.title)?;
+    fn draw(&self, pen: &mut Pen<'_>) -> Result<(), Failure> {
         let scale = self.scale();
-        pen.frame(&scale.ticks, |y| scale.y(y), &self.y_label)?;
+        pen.frame(&scale.height, &self.y_label)?;
         for &x in &scale.xs {
             pen.rule((scale.x(x), FRAME.3), (scale.x(x), FRAME.3 + 4), super::style::GREY)?;
             pen.text(&axis::number(x), (scale.x(x), FRAME.3 + 8), 12, HPos::Center)?;
@@ -67,13 +64,13 @@ impl Lines {
         let middle = i32::midpoint(FRAME.0, FRAME.2);
         pen.text(&self.x_label, (middle, FRAME.3 + 30), 13, HPos::Center)?;
         for (line, style) in self.lines.iter().zip(self.styles()) {
-            draw_line(&pen, line, &style, &scale)?;
+            draw_line(pen, line, &style, &scale)?;
             pen.name(&line.label, |pen, from, to| {
                 pen.path(&[from, to], &style)?;
                 pen.mark((i32::midpoint(from.0, to.0), from.1), &style)
             })?;
         }
-        pen.finish()
+        Ok(())
     }
 
     fn styles(&self) -> Vec<Style> {
@@ -93,7 +90,7 @@ impl Lines {
         xs.sort_by(f64::total_cmp);
         xs.dedup();
         let top = all().map(|datum| datum.high.max(datum.y)).filter(|y| y.is_finite());
-        Scale { ticks: axis::ticks(top.fold(0.0, f64::max)), xs, doubling: self.doubling }
+        Scale { height: Height::up_to(top.fold(0.0, f64::max)), xs, doubling: self.doubling }
     }
 }
 
@@ -110,7 +107,7 @@ fn draw_line(pen: &Pen<'_>, line: &Line, style: &Style, scale: &Scale) -> Result
 
 /// From figures to pixels.
 struct Scale {
-    ticks: Vec<f64>,
+    height: Height,
     xs: Vec<f64>,
     doubling: bool,
 }
@@ -126,7 +123,6 @@ impl Scale {
     }
 
     fn y(&self, y: f64) -> i32 {
-        let top = self.ticks.last().copied().unwrap_or(1.0);
-        FRAME.3 - (y.clamp(0.0, top) / top * f64::from(FRAME.3 - FRAME.1)).round() as i32
+        self.height.pixel(y)
     }
 }

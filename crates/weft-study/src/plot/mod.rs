@@ -13,6 +13,7 @@ mod style;
 pub use axis::number;
 pub use bars::{Bars, Group};
 pub use lines::{Kind, Line, Lines};
+use pen::Pen;
 
 /// A figure with the range in which its repetitions lie.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -43,3 +44,17 @@ const LEGEND: i32 = 230;
 
 /// What the plotting library says when it cannot draw: nothing that a caller could mend.
 type Failure = Box<dyn std::error::Error>;
+
+/// A picture with a title and what `draw` adds to it.
+fn picture(
+    title: &str,
+    draw: impl FnOnce(&mut Pen<'_>) -> Result<(), Failure>,
+) -> Result<String, String> {
+    let mut out = String::new();
+    let drawn = Pen::new(&mut out, title).and_then(|mut pen| {
+        draw(&mut pen)?;
+        pen.finish()
+    });
+    drawn.map_err(|error| error.to_string())?;
+    Ok(out)
+}

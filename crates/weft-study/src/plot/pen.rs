@@ -1,7 +1,7 @@
 //! Drawing by pixels, the same in the picture and in its legend.
 
 use super::style::{GREY, Marker, Style};
-use super::{Failure, HEIGHT, LEGEND, WIDTH};
+use super::{Failure, HEIGHT, LEGEND, WIDTH, axis};
 use plotters::coord::Shift;
 use plotters::element::{Circle, DashedPathElement, PathElement, Polygon, Rectangle, Text};
 use plotters::prelude::{DrawingArea, IntoDrawingArea, IntoFont, SVGBackend};
@@ -15,6 +15,24 @@ const MARK: i32 = 4;
 
 /// A pixel.
 pub type Pixel = (i32, i32);
+
+/// How high figures stand in the frame.
+pub struct Height {
+    ticks: Vec<f64>,
+}
+
+impl Height {
+    /// From zero to a round number that `max` fits below.
+    pub fn up_to(max: f64) -> Height {
+        Height { ticks: axis::ticks(max) }
+    }
+
+    /// The y of a figure; at the edge for one outside.
+    pub fn pixel(&self, y: f64) -> i32 {
+        let top = self.ticks.last().copied().unwrap_or(1.0);
+        FRAME.3 - (y.clamp(0.0, top) / top * f64::from(FRAME.3 - FRAME.1)).round() as i32
+    }
+}
 
 /// Draws on one picture.
 pub struct Pen<'a> {
@@ -127,6 +145,9 @@ impl<'a> Pen<'a> {
         if (low - high).abs() < 2 {
             return Ok(());
         }
+        // On a dark bar it would not be seen without something light around it.
+        let halo = WHITE.stroke_width(5);
+        self.area.draw(&PathElement::new(vec![(x, low), (x, high)], halo))?;
         self.rule((x, low), (x, high), colour)?;
         [low, high].iter().try_for_each(|&y| self.rule((x - 3, y), (x + 3, y), colour))
     }
@@ -149,10 +170,12 @@ impl<'a> Pen<'a> {
     }
 
     /// The frame with the y axis: ticks, grid, name.
-    pub fn frame(&self, ticks: &[f64], y: impl Fn(f64) -> i32, label: &str) -> Result<(), Failure> {
-        for (&tick, text) in ticks.iter().zip(super::axis::labels(ticks)) {
-            self.rule((FRAME.0, y(tick)), (FRAME.2, y(tick)), RGBColor(222, 222, 222))?;
-            self.text(&text, (FRAME.0 - 6, y(tick) - 6), 12, HPos::Right)?;
+    pub fn frame(&self, height: &Height, label: &str) -> Result<(), Failure> {
+        let Height { ticks } = height;
+        for (&tick, text) in ticks.iter().zip(axis::labels(ticks)) {
+            let y = height.pixel(tick);
+            self.rule((FRAME.0, y), (FRAME.2, y), RGBColor(222, 222, 222))?;
+            self.text(&text, (FRAME.0 - 6, y - 6), 12, HPos::Right)?;
         }
         self.rule((FRAME.0, FRAME.3), (FRAME.2, FRAME.3), GREY)?;
         self.rule((FRAME.0, FRAME.1), (FRAME.0, FRAME.3), GREY)?;

@@ -4,6 +4,7 @@ use super::html::{Table, escape};
 use crate::plot::number;
 use crate::results::{Results, Size};
 use crate::studies::Study;
+use weft_eval::text::date;
 
 /// What was asked, and under which conditions.
 pub fn head(study: &Study, results: &Results) -> String {
@@ -25,6 +26,7 @@ pub fn head(study: &Study, results: &Results) -> String {
             Size::Full => "full".into(),
         },
     );
+    row("Measurements of each point", results.repeats.to_string());
     row(
         "Machine",
         format!("{}, {} processors, {} GiB", machine.cpu, machine.cores, machine.memory >> 30),
@@ -103,19 +105,11 @@ pub fn commands(results: &Results) -> String {
     out
 }
 
-/// A time as `2026-11-22 04:05 UTC`, by the calendar of Howard Hinnant's `civil_from_days`.
+/// A time as `2026-11-22 04:05 UTC`.
 fn utc(seconds: u64) -> String {
-    let (days, rest) = (seconds / 86_400, seconds % 86_400);
-    let shifted = days + 719_468;
-    let (era, day_of_era) = (shifted / 146_097, shifted % 146_097);
-    let year_of_era =
-        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let part = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * part + 2) / 5 + 1;
-    let month = if part < 10 { part + 3 } else { part - 9 };
-    let year = year_of_era + era * 400 + u64::from(month <= 2);
-    format!("{year}-{month:02}-{day:02} {:02}:{:02} UTC", rest / 3600, rest % 3600 / 60)
+    let (year, month, day) = date(seconds / 86_400);
+    let minutes = seconds % 86_400 / 60;
+    format!("{year}-{month:02}-{day:02} {:02}:{:02} UTC", minutes / 60, minutes % 60)
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ pub fn section(study: &Study, results: &Results) -> String {
     for part in (study.parts)() {
         for name in names(results, part.name) {
             let of =
-                |outcome: &Outcome| outcome.figure(&name).map_or(f64::NAN, |figure| figure.mean);
+                |outcome: &Outcome| outcome.figure(&name).map_or(f64::NAN, |figure| figure.median);
             let with = || results.part(part.name).filter(|outcome| outcome.figure(&name).is_some());
             let highest = with().max_by(|a, b| of(a).total_cmp(&of(b)));
             let lowest = with().min_by(|a, b| of(a).total_cmp(&of(b)));

@@ -37,7 +37,7 @@ pub fn part(results: &Results, part: &str) -> String {
         names.chain(figures.iter().map(with)).collect::<Vec<String>>()
     };
     let mut measured = Table::new(
-        "Measured: mean (smallest to largest where repeated)",
+        "Measured: median (smallest to largest where repeated)",
         &header(&|name| format!("{name}, {}", unit(name))),
     );
     let mut share =
@@ -71,8 +71,8 @@ pub fn part(results: &Results, part: &str) -> String {
 }
 
 fn range(figure: &Figure) -> String {
-    if figure.count < 2 {
-        return number(figure.mean);
+    if figure.min == figure.max {
+        return number(figure.median);
     }
-    format!("{} ({} to {})", number(figure.mean), number(figure.min), number(figure.max))
+    format!("{} ({} to {})", number(figure.median), number(figure.min), number(figure.max))
 }

@@ -86,7 +86,9 @@ fn running_here() -> anyhow::Result<Contact> {
         return dev_contact(&home);
     }
     let mut contacts: Vec<Contact> = Vec::new();
-    for contact in mounts::recorded()?.into_iter().map(Contact::from) {
+    let own = mounts::recorded_own()?;
+    let records = if own.is_empty() { mounts::recorded()? } else { own };
+    for contact in records.into_iter().map(Contact::from) {
         if !contacts.contains(&contact) {
             contacts.push(contact);
         }

@@ -58,6 +58,9 @@ struct Found {
     path: PathBuf,
     fid: String,
     attr: Attr,
+    /// The MDT has the bytes.
+    #[serde(default)]
+    inline: bool,
     layout: Option<Layout>,
     spec: Option<LayoutSpec>,
 }
@@ -114,8 +117,9 @@ impl GetStripe {
         let path = found.path.display();
         match (&found.layout, &found.spec) {
             (Some(layout), _) => {
-                let size = human_size(found.attr.size);
-                format!("{path}  fid {}  size {size}\n{}", found.fid, layout_table(layout))
+                let (size, fid) = (human_size(found.attr.size), &found.fid);
+                let place = if found.inline { "  inline on its MDT until it grows" } else { "" };
+                format!("{path}  fid {fid}  size {size}{place}\n{}", layout_table(layout))
             }
             (None, Some(spec)) => format!("{path}  new files get\n{}", spec_table(spec)),
             (None, None) if found.attr.kind == FileType::Directory => {
@@ -142,6 +146,9 @@ impl GetStripe {
         }
         if self.pool {
             return dir.pool;
+        }
+        if self.layout && found.inline {
+            return "inline".into();
         }
         if self.layout {
             return pattern(file.map_or(dir.pattern, |c| c.pattern));

@@ -135,9 +135,7 @@ fn default_log(dir: &Path) -> anyhow::Result<PathBuf> {
     let logs = if rustix::process::geteuid().is_root() {
         PathBuf::from("/var/log/weft")
     } else {
-        let state = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from);
-        let home = || std::env::var_os("HOME").map(|home| Path::new(&home).join(".local/state"));
-        state.or_else(home).context("HOME is not set; use -o log=FILE")?.join("weft")
+        mounts::state_dir().context("no place for the log; use -o log=FILE")?
     };
     crate::files::make_dir(&logs)?;
     let dir = std::path::absolute(dir)?;

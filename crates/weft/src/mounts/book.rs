@@ -1,10 +1,14 @@
 //! The mounts of this machine, so that commands find the cluster behind a path: one JSON file each
-//! in `/run/weft/mounts` (root) or `$XDG_RUNTIME_DIR/weft/mounts`; `WEFT_RUN_DIR` replaces the
-//! part before `/mounts`.
+//! in `/run/weft/mounts` (root), `$XDG_RUNTIME_DIR/weft/mounts` or, for users without one,
+//! `~/.local/state/weft/mounts`; `WEFT_RUN_DIR` replaces the part before `/mounts`.
 
 use crate::process::ProcessId;
+use anyhow::Context;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
+
+/// Where root keeps what is valid until the next start of the machine.
+const ROOTS: &str = "/run/weft";
 
 /// A mount.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -27,7 +31,7 @@ impl Record {
     /// # Errors
     /// Those of the directory.
     pub fn store(self) -> anyhow::Result<Kept> {
-        let dir = directory();
+        let dir = directory()?;
         crate::files::make_dir(&dir)?;
         let path = dir.join(file_name(&self.mountpoint));
         crate::files::replace(&path, serde_json::to_string_pretty(&self)?.as_bytes(), 0o644)?;
@@ -58,28 +62,52 @@ impl Drop for Kept {
     }
 }
 
-/// Mounts whose processes are alive.
+/// Mounts whose processes are alive: this user's, then those of root.
 ///
 /// # Errors
 /// Those of the directory, unless there is none.
 pub fn all() -> anyhow::Result<Vec<Record>> {
-    let records: Vec<Record> = crate::files::read_json_files(&directory())?;
+    let mut records = own()?;
+    if directory()? != Path::new(ROOTS).join("mounts") && std::env::var_os("WEFT_RUN_DIR").is_none()
+    {
+        // What root keeps from users is not theirs to find.
+        records.extend(alive(&Path::new(ROOTS).join("mounts")).unwrap_or_default());
+    }
+    Ok(records)
+}
+
+/// Those of this user alone.
+///
+/// # Errors
+/// As [`all`].
+pub fn own() -> anyhow::Result<Vec<Record>> {
+    alive(&directory()?)
+}
+
+fn alive(dir: &Path) -> anyhow::Result<Vec<Record>> {
+    let records: Vec<Record> = crate::files::read_json_files(dir)?;
     Ok(records.into_iter().filter(|record| record.process.is_alive()).collect())
 }
 
-/// Where processes of this user keep what is valid until the next start of the machine.
-pub fn run_dir() -> PathBuf {
-    if let Some(dir) = std::env::var_os("WEFT_RUN_DIR") {
-        return dir.into();
-    }
-    match std::env::var_os("XDG_RUNTIME_DIR") {
-        Some(dir) if !rustix::process::geteuid().is_root() => Path::new(&dir).join("weft"),
-        _ => "/run/weft".into(),
-    }
+/// Where a user without root's rights keeps logs: `$XDG_STATE_HOME/weft` or `~/.local/state/weft`.
+///
+/// # Errors
+/// When neither is known.
+pub fn state_dir() -> anyhow::Result<PathBuf> {
+    let state = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from);
+    let home = || std::env::var_os("HOME").map(|home| Path::new(&home).join(".local/state"));
+    Ok(state.or_else(home).context("neither HOME nor XDG_STATE_HOME is set")?.join("weft"))
 }
 
-fn directory() -> PathBuf {
-    run_dir().join("mounts")
+fn directory() -> anyhow::Result<PathBuf> {
+    let runtime = || std::env::var_os("XDG_RUNTIME_DIR").map(|dir| Path::new(&dir).join("weft"));
+    let run = match std::env::var_os("WEFT_RUN_DIR") {
+        Some(dir) => dir.into(),
+        None if rustix::process::geteuid().is_root() => ROOTS.into(),
+        // Who has come by su or cron has none; what is noted of a mount is true only while it lives.
+        None => runtime().map_or_else(state_dir, Ok)?,
+    };
+    Ok(run.join("mounts"))
 }
 
 /// `/mnt/a-b` becomes `mnt-a%2db.json`; no two paths share a name.

@@ -91,9 +91,12 @@ impl LiveMount {
             volume: options.volume.clone(),
             subtree: source.subtree.as_bytes().to_vec(),
             caches: options.caches,
-            delegations: options.caches
+            delegations: options.caches,
+            writes_behind: options.caches
                 && options.writes_behind.unwrap_or(source.registry.is_none()),
-            max_pending: max_pending(),
+            max_pending: sixteenth_of_memory(),
+            max_ahead: sixteenth_of_memory(),
+            ahead_chunk: 0,
             polls_locks: false,
         };
         let client = Client::mount(config, source.registry, source.env)?;
@@ -103,6 +106,7 @@ impl LiveMount {
             None => "weft".into(),
         };
         let mounted = door::mount(client.clone(), &dir, door)
+            .map_err(explained)
             .with_context(|| format!("cannot mount on dir={}", dir.display()));
         let mounted = match mounted {
             Ok(mounted) => mounted,
@@ -198,6 +202,17 @@ fn host_name() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
+/// Users without root's rights mount through a helper, which may not be there.
+fn explained(error: std::io::Error) -> anyhow::Error {
+    let no_helper = error.kind() == std::io::ErrorKind::NotFound;
+    match no_helper && !rustix::process::geteuid().is_root() {
+        true => anyhow::anyhow!(
+            "without root this takes the program fusermount3, which is not there; install fuse3"
+        ),
+        false => error.into(),
+    }
+}
+
 /// Notes the mount for commands.
 fn note(
     dir: &Path,
@@ -215,8 +230,9 @@ fn note(
     record.store()
 }
 
-/// Bytes that may wait to be written behind: a sixteenth of the memory, within bounds.
-fn max_pending() -> usize {
+/// Bytes that may wait to be written behind, and that may be read ahead: each a sixteenth of the memory,
+/// within bounds.
+fn sixteenth_of_memory() -> usize {
     /// Enough to fill a fast network's bandwidth for a while; little beside what applications use.
     const BOUNDS: (usize, usize) = (16 << 20, 512 << 20);
     let memory = rustix::system::sysinfo();

@@ -5,7 +5,7 @@ mod live;
 mod options;
 mod table;
 
-pub use book::{Record, all as recorded};
+pub use book::{Record, all as recorded, own as recorded_own, state_dir};
 pub use live::{LiveMount, Source};
 pub use options::MountOptions;
 pub use table::{find_mounted, resolve, unmount, wait_until_answering};

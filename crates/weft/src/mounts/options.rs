@@ -94,6 +94,9 @@ impl MountOptions {
     fn set_door(&mut self, name: &str, value: &str) -> Result<(), String> {
         let door = &mut self.door;
         match name {
+            "suid" | "dev" if !rustix::process::geteuid().is_root() => {
+                return Err("needs root: mounts of users have nosuid and nodev".into());
+            }
             "ro" => door.options.read_only = true,
             "allow_other" => door.options.allow_other = true,
             "private" => door.options.allow_other = false,

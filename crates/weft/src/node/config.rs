@@ -95,6 +95,8 @@ pub struct Tuning {
     pub durability: DurabilityName,
     /// Inodes of an MDT kept in memory, about 600 bytes each.
     pub cache_inodes: usize,
+    /// Owner and group of the root directory, when it is made.
+    pub root_owner: (u32, u32),
     /// Connections at a time.
     pub connections: usize,
     /// Bytes of file data under way at a time, per OST.
@@ -114,6 +116,7 @@ impl Default for Tuning {
             lease: Time(mds.lease),
             durability: DurabilityName::Cache,
             cache_inodes: mds.cache_inodes,
+            root_owner: mds.root_owner,
             connections: weft_rpc::server::Limits::default().connections,
             in_flight: Bytes(oss.in_flight_bytes),
             scrub_rate: Bytes(oss.scrub_bytes_per_second),

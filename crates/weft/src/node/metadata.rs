@@ -58,6 +58,7 @@ impl Metadata {
             lease: tuning.lease.0,
             durability: tuning.durability.into(),
             cache_inodes: tuning.cache_inodes,
+            root_owner: tuning.root_owner,
         };
         let mds = Arc::new(Mds::open(id, sequence, parts, settings)?);
         Ok(Metadata { mds, health: health.clone(), workers: Vec::new() })

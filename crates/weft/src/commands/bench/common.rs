@@ -7,6 +7,7 @@ use crate::env::SystemEnv;
 use crate::node::read_state_files;
 use crate::outcome::{Outcome, Usage};
 use crate::output::{self, Form};
+use crate::version::COMMIT;
 use crate::{files, keys, mounts};
 use anyhow::Context;
 use clap::Args;
@@ -117,6 +118,7 @@ impl Common {
         Ok(Some(Setup {
             launch: self.launch(count, wanted, world)?,
             command: std::env::args().collect(),
+            commit: Some(COMMIT.into()),
             servers,
             cold: self.cold,
             cluster,

@@ -121,6 +121,15 @@ impl Doors for Given {
     }
 }
 
+/// How a layer is asked for names.
+enum Way<'a> {
+    /// System calls in a directory.
+    Kernel(String),
+    Library(&'a Arc<Client>),
+    /// Requests to the MDT, as they are.
+    Requests,
+}
+
 /// Empty files at the layers that have names: each thread its own tree.
 fn metadata(
     plan: &Plan,
@@ -130,41 +139,37 @@ fn metadata(
     told: &mut dyn FnMut(&Sample),
 ) -> anyhow::Result<Vec<Sample>> {
     let name = format!("weft-survey.{}.md", std::process::id());
-    let at = |dir: &Path| dir.join(&name).display().to_string();
-    let mut places = vec![
-        ("local files", None, at(&plan.local)),
-        ("client library, no wire", Some(&inside.client), format!("/{name}")),
-        ("client library", Some(client), format!("/{name}")),
+    let at = |dir: &Path| Way::Kernel(dir.join(&name).display().to_string());
+    let mut layers = vec![
+        ("local files", at(&plan.local)),
+        ("client library, no wire", Way::Library(&inside.client)),
+        ("MDT over the wire", Way::Requests),
+        ("client library", Way::Library(client)),
     ];
     if let Some(mount) = &plan.mount {
-        places.push(("mount (FUSE)", None, at(mount)));
+        layers.push(("mount (FUSE)", at(mount)));
     }
-    let (threads, files) = (plan.work.threads, plan.files.to_string());
     let mut all = Vec::new();
     for round in 0..plan.work.rounds {
-        for (layer, client, dir) in &places {
-            let servers = given.servers.clone();
-            let mut setup = Setup { repeats: 0, servers, ..Setup::threads(threads) };
-            if let Some(client) = client {
-                setup.doors = Arc::new(Given((*client).clone()));
-                setup.cluster = Some(Cluster::default());
-            }
-            let api = if client.is_some() { "WEFT" } else { "POSIX" };
-            let line = ["-F", "-u", "-a", api, "-n", &files, "-d", dir];
-            let record = mdtest::run(&mdtest::Config::parse(line)?, &setup, &mut |_| {})?;
-            for mut sample in record.samples.into_iter().filter(|sample| !sample.minor) {
-                let kind = match sample.phase.trim_start_matches("File ") {
-                    // Nothing is in them, so it is open and close.
-                    "read" => "open",
-                    kind => kind,
-                };
-                (sample.phase, sample.iteration) = (format!("{layer}: {kind}"), round);
+        for (layer, way) in &layers {
+            let samples = match way {
+                Way::Kernel(dir) => {
+                    let samples = mdtest(plan, given, None, dir)?;
+                    // mdtest leaves the directory it was pointed at.
+                    std::fs::remove_dir(dir)?;
+                    samples
+                }
+                Way::Library(client) => mdtest(plan, given, Some(client), &format!("/{name}"))?,
+                Way::Requests => {
+                    let at_once = (plan.work.threads, plan.files);
+                    survey::run_requests(client, &name, at_once, &given.servers)?
+                }
+            };
+            for mut sample in samples {
+                sample.phase = format!("{layer}: {}", sample.phase);
+                sample.iteration = round;
                 told(&sample);
                 all.push(sample);
-            }
-            if client.is_none() {
-                // mdtest leaves the directory it was pointed at.
-                std::fs::remove_dir(dir)?;
             }
         }
     }
@@ -174,6 +179,34 @@ fn metadata(
         client.rmdir(&ctx, client.root(), name.as_bytes())?;
     }
     Ok(all)
+}
+
+/// One run of mdtest; its phases by what is done to files.
+fn mdtest(
+    plan: &Plan,
+    given: &Setup,
+    client: Option<&Arc<Client>>,
+    dir: &str,
+) -> anyhow::Result<Vec<Sample>> {
+    let mut setup =
+        Setup { repeats: 0, servers: given.servers.clone(), ..Setup::threads(plan.work.threads) };
+    if let Some(client) = client {
+        setup.doors = Arc::new(Given(client.clone()));
+        setup.cluster = Some(Cluster::default());
+    }
+    let api = if client.is_some() { "WEFT" } else { "POSIX" };
+    let files = plan.files.to_string();
+    let line = ["-F", "-u", "-a", api, "-n", &files, "-d", dir];
+    let record = mdtest::run(&mdtest::Config::parse(line)?, &setup, &mut |_| {})?;
+    let mut samples: Vec<Sample> = record.samples.into_iter().filter(|s| !s.minor).collect();
+    for sample in &mut samples {
+        sample.phase = match sample.phase.trim_start_matches("File ") {
+            // Nothing is in them, so it is open and close.
+            "read" => "open".into(),
+            kind => kind.into(),
+        };
+    }
+    Ok(samples)
 }
 
 impl Inside {

@@ -111,6 +111,7 @@ pub fn fio(
 }
 
 fn finish(record: &mut Record, tool: &str, version: Option<String>) {
+    record.commit = None;
     record.program = version.unwrap_or_else(|| tool.to_string());
     record.caches.note = format!("as {tool} was told; nothing else was done about caches");
     record.notes.push(format!("done by the real {tool}; its processor time was not measured"));

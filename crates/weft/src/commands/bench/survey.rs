@@ -14,7 +14,7 @@ use weft_eval::ranks::Doors;
 use weft_eval::record::Fsync;
 use weft_eval::survey::{self, Files, Objects, Sweep, Target, Wire};
 
-/// What obdfilter-survey does: raw speed of OSTs by objects x threads x record size, doubling each. Its
+/// What obdfilter-survey does: raw speed of OSTs (and of the MDT) by objects x threads x record size, doubling each. Its
 /// variables (nobjlo, nobjhi, thrlo, thrhi, size, rszlo, rszhi, case, targets) are read from the
 /// environment, too. With --layers the same work at every layer, and what is lost at each.
 #[derive(Args)]
@@ -24,11 +24,13 @@ use weft_eval::survey::{self, Files, Objects, Sweep, Target, Wire};
 Examples:
   weft bench survey --case disk --targets /data/disk1,/data/disk2 --size 1024 --thrhi 8
   nobjhi=2 thrhi=8 size=1024 case=network weft bench survey --dev DIR
+  weft bench survey --case metadata --dev DIR --thrhi 8 -n 5000
   weft bench survey --layers --local /data/disk1 --mount /mnt/weft --dev DIR --thrhi 4"
 )]
 pub struct Survey {
     /// disk: the object store in directories of this machine, without servers; file: files in them;
-    /// network: OSTs of a running cluster over their connections.
+    /// network: OSTs of a running cluster over their connections; metadata: its MDT over its connection,
+    /// by threads: create, lookup, getattr, open and unlink of -n files of each.
     #[arg(long, value_enum, default_value = "network", env = "case")]
     case: Case,
     /// Directories, or indices of OSTs; without any all OSTs of the cluster.
@@ -68,10 +70,10 @@ pub struct Survey {
     /// With --layers: where the cluster is mounted.
     #[arg(long, value_name = "DIR")]
     mount: Option<PathBuf>,
-    /// With --layers: how often, over all layers in turn.
+    /// With --layers: how often, over all layers in turn; with --case metadata: how often in all.
     #[arg(short = 'i', default_value_t = 3)]
     rounds: u32,
-    /// With --layers: files of each thread for the metadata; 0 for none.
+    /// With --layers and --case metadata: files of each thread; with --layers 0 for none.
     #[arg(short = 'n', default_value_t = 2000)]
     files: u64,
     #[command(flatten)]
@@ -84,6 +86,7 @@ enum Case {
     File,
     #[value(alias = "netdisk")]
     Network,
+    Metadata,
 }
 
 impl Survey {
@@ -113,7 +116,46 @@ impl Survey {
             };
             return layers::run(&plan, &self.common, global);
         }
-        self.sweep(global)
+        match self.case {
+            Case::Metadata => self.requests(global),
+            _ => self.sweep(global),
+        }
+    }
+
+    /// Requests to the MDT, by ever more threads.
+    fn requests(&self, global: Global) -> anyhow::Result<Outcome> {
+        if self.files == 0 || self.thrlo == 0 {
+            return Err(Usage("-n and --thrlo must be at least 1".into()).into());
+        }
+        let wanted = Wanted::threads("POSIX", Path::new("."));
+        let Some(mut setup) = self.common.setup(&wanted)? else { return Ok(Outcome::Done) };
+        let cluster = cluster_of(&self.common)?;
+        setup.servers = servers_of(cluster.key.as_deref())?;
+        let doors = LibraryDoors::default();
+        let client = doors.weft(&cluster)?;
+        setup.cluster = Some(cluster);
+        let settings = json!({
+            "case": "metadata", "files": self.files, "thr": [self.thrlo, self.thrhi],
+            "rounds": self.rounds,
+        });
+        let mut record = driver::begin(&setup, "survey", settings, &[]);
+        record.caches.note = "every request goes to the MDT, which answers from memory".into();
+        let counts = std::iter::successors(Some(self.thrlo), |threads| threads.checked_mul(2));
+        let name = format!("weft-survey.{}.requests", std::process::id());
+        for threads in counts.take_while(|threads| *threads <= self.thrhi) {
+            for round in 0..self.rounds {
+                let at_once = (threads, self.files);
+                let mut samples = survey::run_requests(&client, &name, at_once, &setup.servers)?;
+                Common::say(global, &survey::requests_row(threads, self.files, &samples))?;
+                let tag = |sample: &mut weft_eval::record::Sample| {
+                    sample.phase = format!("{} thr {threads}", sample.phase);
+                    sample.iteration = round;
+                };
+                samples.iter_mut().for_each(tag);
+                record.add(samples);
+            }
+        }
+        self.common.finish(global, &[record])
     }
 
     fn sweep(&self, global: Global) -> anyhow::Result<Outcome> {

@@ -3,10 +3,11 @@
 use super::ports::free_port;
 use super::shape::Shape;
 use crate::node::NodeConfig;
-use crate::node::config::{MountConfig, TargetConfig};
+use crate::node::config::{MountConfig, TargetConfig, Tuning};
 use crate::{files, keys, mounts};
 use anyhow::{Context, bail};
 use rustix::fs::{FlockOperation, flock};
+use rustix::process::{getegid, geteuid};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -243,6 +244,11 @@ impl Home {
             cluster: Some(self.book.cluster.clone()),
             metrics: Some(SocketAddr::from(([127, 0, 0, 1], 0))),
             run_dir: Some(self.run_dir()),
+            // It is theirs who make it: without root nobody could give it to them.
+            tuning: Tuning {
+                root_owner: (geteuid().as_raw(), getegid().as_raw()),
+                ..Tuning::default()
+            },
             ..NodeConfig::default()
         })
     }

@@ -59,7 +59,8 @@ impl Compare {
         let study = studies::find(&a.study).map_err(Error::msg)?;
         let file = self.a.with_extension("local.json");
         let mut bed = LocalBed::new(dir, stop_flag()?).map_err(Error::msg)?;
-        let results = run::run_one(Plan { study, size: a.size, parts: &[] }, &file, &mut bed)?;
+        let plan = Plan { study, size: a.size, repeats: a.repeats, parts: &[] };
+        let results = run::run_one(plan, &file, &mut bed)?;
         output::write(study, &results, &file)?;
         if bed.interrupted() {
             bail!("stopped; the same command goes on where it was");

@@ -27,6 +27,10 @@ pub struct Run {
     /// A size that ends in a few minutes on two processors.
     #[arg(long)]
     quick: bool,
+    /// How often each point is measured: reports tell the median, with the smallest and the largest
+    /// [default: 3, with --quick 1].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
+    repeat: Option<u32>,
     /// Only this part of a study; may be given again.
     #[arg(long = "part", value_name = "PART")]
     parts: Vec<String>,
@@ -55,7 +59,9 @@ impl Run {
         let mut outcome = Outcome::Done;
         for study in studies {
             let file = self.out.join(format!("{}.json", study.name));
-            let results = run_one(Plan { study, size, parts: &self.parts }, &file, &mut bed)?;
+            let repeats = self.repeat.unwrap_or(size.repeats());
+            let plan = Plan { study, size, repeats, parts: &self.parts };
+            let results = run_one(plan, &file, &mut bed)?;
             output::write(study, &results, &file)?;
             if engine::Testbed::interrupted(&bed) {
                 bail!("stopped; the same command goes on where it was");
