@@ -81,8 +81,12 @@ impl Live {
             volume: entry.volume.clone(),
             subtree: entry.device.subtree.as_bytes().to_vec(),
             caches: entry.caches,
-            delegations: entry.caches && entry.writes_behind,
+            delegations: entry.caches,
+            writes_behind: entry.caches && entry.writes_behind,
             max_pending: MAX_PENDING,
+            // Done per open file, in memory of the library's: see `ahead`.
+            max_ahead: 0,
+            ahead_chunk: 0,
             polls_locks: false,
         };
         let client = Client::mount(config, None, Arc::new(SystemEnv::new()))?;
