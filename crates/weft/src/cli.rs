@@ -43,6 +43,8 @@ enum Command {
     Mount(c::mount::Mount),
     /// Have the program on disk serve a mount.
     Remount(c::remount::Remount),
+    /// Run a command that sees a file system without a mount.
+    Preload(c::preload::Preload),
     /// Unmount a file system.
     Umount(c::umount::Umount),
     /// Show space or inodes of every target.
@@ -108,6 +110,7 @@ impl Command {
             Command::Dev(command) => command.run(global),
             Command::Mount(command) => command.run(global),
             Command::Remount(command) => command.run(),
+            Command::Preload(command) => command.run(),
             Command::Umount(command) => command.run(),
             Command::Df(command) => command.run(global),
             Command::Getstripe(command) => command.run(global),

@@ -15,6 +15,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("weft-oss", &["weft-model", "weft-rpc", "weft-store"]),
     ("weft-client", &["weft-model", "weft-rpc"]),
     ("weft-fuse", &["weft-model", "weft-client"]),
+    ("weft-preload", &["weft-model", "weft-rpc", "weft-client"]),
     ("weft-lossy", &["weft-fuse"]),
     ("weft-admin", &["weft-model", "weft-rpc"]),
     (

@@ -65,10 +65,12 @@ fn what_came_to_nothing_is_not_found() {
 fn operations_that_do_not_come_again_are_given_up() {
     let (fd, first) = alone().unwrap();
     first.begin(8);
-    (first.make(KIND, 5), first.make(of_request(), number(1).0));
+    first.make(KIND, 5);
+    first.make(of_request(), number(1).0);
     first.end();
     first.begin(10);
-    (first.make(KIND, 6), first.make(of_request(), number(2).0));
+    first.make(KIND, 6);
+    first.make(of_request(), number(2).0);
     let next = after(&fd);
     let ended = next.abandon();
     assert_eq!((ended.numbers, ended.handles), (vec![number(2)], vec![6]));

@@ -1,11 +1,11 @@
 //! Which cluster a command means.
 
-use super::device::with_port;
 use crate::commands::dev::{Home, default_dir};
 use crate::mounts::{self, Record};
 use anyhow::{Context, bail};
 use clap::Args;
 use std::path::{Path, PathBuf};
+use weft_client::device::with_port;
 
 /// How to find the cluster. Without any of these it is the one mounted where the path given (or the
 /// current directory) is, else the development cluster, else the only one mounted here.

@@ -17,6 +17,7 @@ pub mod mount;
 pub mod node;
 pub mod path;
 pub mod pool;
+pub mod preload;
 pub mod remount;
 pub mod scrub;
 pub mod server;

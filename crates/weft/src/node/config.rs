@@ -5,11 +5,9 @@ use anyhow::{Context, bail};
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use weft_client::device::DEFAULT_PORT;
 use weft_mds::commit::Durability;
 use weft_model::throttle::Speed;
-
-/// Where servers listen unless told otherwise.
-pub const DEFAULT_PORT: u16 = 7420;
 
 /// Everything a server process is told.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]

@@ -1,8 +1,10 @@
 //! What is mounted, as it stands in the first column of fstab(5).
 
-use crate::node::config::DEFAULT_PORT;
 use std::fmt;
 use std::str::FromStr;
+
+/// Where servers listen unless told otherwise.
+pub const DEFAULT_PORT: u16 = 7420;
 
 /// Managers, and the part of the volume that is meant.
 #[derive(Clone, PartialEq, Eq, Debug)]
