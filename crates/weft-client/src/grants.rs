@@ -33,6 +33,8 @@ impl Grant {
 pub(crate) struct Asked {
     at: Duration,
     seen: u64,
+    /// Own reports known when it was asked.
+    reports: u64,
 }
 
 impl Asked {
@@ -51,6 +53,8 @@ pub(crate) struct Grants {
     /// Recalls so far.
     seen: AtomicU64,
     log: Mutex<Log>,
+    /// Own reports of writes so far.
+    reports: AtomicU64,
 }
 
 #[derive(Default)]
@@ -64,7 +68,8 @@ struct Log {
 impl Grants {
     /// Before a request is sent.
     pub(crate) fn ask(&self, now: Duration) -> Asked {
-        Asked { at: now, seen: self.seen.load(Ordering::Acquire) }
+        let reports = self.reports.load(Ordering::Acquire);
+        Asked { at: now, seen: self.seen.load(Ordering::Acquire), reports }
     }
 
     /// How long a grant still counts. Zero from the moment it is recalled.
@@ -74,6 +79,17 @@ impl Grants {
             return left;
         }
         if self.last_recall(grant.fid) > grant.seen { Duration::ZERO } else { left }
+    }
+
+    /// A report of own writes was answered; before they are forgotten here.
+    pub(crate) fn note_report(&self) {
+        self.reports.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// Whether own writes may have been reported and forgotten since something was asked for, so that an
+    /// answer from before the report would be taken for the whole truth.
+    pub(crate) fn has_reported_since(&self, asked: &Asked) -> bool {
+        self.reports.load(Ordering::Acquire) != asked.reports
     }
 
     /// Whether the inode was recalled since something was asked for.

@@ -2,7 +2,6 @@
 //! it is recalled.
 
 use crate::actor::unwound;
-use crate::plan::Sabotage;
 use crate::process::Process;
 use crate::world::World;
 use parking_lot::Mutex;
@@ -27,16 +26,13 @@ pub struct Kept {
     names: Mutex<Names>,
     attrs: Mutex<HashMap<Fid, (Attr, Duration)>>,
     deaf: bool,
-    forgetful: bool,
     over: AtomicBool,
 }
 
 impl Kept {
-    /// Nothing kept. With some defects it confirms recalls without carrying them out, or never keeps
-    /// anything, so that it notices nothing.
-    pub fn new(sabotage: Option<Sabotage>) -> Kept {
-        let deaf = sabotage == Some(Sabotage::IgnoreRecalls);
-        Kept { deaf, forgetful: sabotage == Some(Sabotage::MisdirectRecalls), ..Kept::default() }
+    /// Nothing kept. A deaf one confirms recalls without carrying them out.
+    pub fn new(deaf: bool) -> Kept {
+        Kept { deaf, ..Kept::default() }
     }
 
     /// What `name` stands for, asked for only if it is not known.
@@ -46,7 +42,7 @@ impl Kept {
     pub fn look(&self, client: &Client, now: Duration, dir: Fid, name: &[u8]) -> Result<Attr> {
         let key = (dir, name.to_vec());
         let known = self.names.lock().get(&key).copied().filter(|(_, until)| *until > now);
-        match known.filter(|_| !self.forgetful) {
+        match known {
             Some((None, _)) => Err(ErrorKind::NotFound.into()),
             Some((Some(fid), _)) => self.stat(client, now, fid),
             None => match client.lookup_or_absent(&Ctx::root(), dir, name)? {
@@ -73,9 +69,6 @@ impl Kept {
     }
 
     fn keep(&self, client: &Client, now: Duration, found: Found) -> Attr {
-        if self.forgetful {
-            return found.attr;
-        }
         let until = now + client.grant_left(&found.grant);
         self.attrs.lock().insert(found.fid, (found.attr, until));
         found.attr

@@ -54,8 +54,6 @@ pub enum Sabotage {
     LoseWrites,
     /// Clients confirm recalls and go on using what they had to give back.
     IgnoreRecalls,
-    /// Clients are told to give back grants of inodes that do not exist.
-    MisdirectRecalls,
 }
 
 impl Plan {

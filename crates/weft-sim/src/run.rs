@@ -4,7 +4,7 @@ use crate::actor::unwound;
 use crate::cluster::{BEAT_INTERVAL, Cluster, LEASE, OSTS};
 use crate::contest::Contest;
 use crate::kept::Kept;
-use crate::plan::Plan;
+use crate::plan::{Plan, Sabotage};
 use crate::process::Process;
 use crate::reference::{Hand, Tree};
 use crate::world::World;
@@ -75,7 +75,7 @@ impl Stage {
 
     fn mount(&self, process: &Process) -> Hand {
         let client = self.cluster.mount(process).unwrap_or_else(|error| panic!("mount: {error}"));
-        let kept = Arc::new(Kept::new(self.world.plan.sabotage));
+        let kept = Arc::new(Kept::new(self.world.plan.sabotage == Some(Sabotage::IgnoreRecalls)));
         if self.world.plan.caches {
             kept.attend(&self.world, process, &client);
         }

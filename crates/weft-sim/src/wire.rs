@@ -49,16 +49,11 @@ impl Transport for Wire {
             answer = self.deliver(&server, &registry, &info, request, &mut bulk);
         }
         from.check();
-        let Some(mut answer) = answer else {
+        let Some(answer) = answer else {
             return Err(self.silence(&what, "server died"));
         };
         if world.fault(world.plan.loss) {
             return Err(self.silence(&what, "answer lost"));
-        }
-        if world.plan.sabotage == Some(Sabotage::MisdirectRecalls)
-            && let Ok(Reply::AwaitRecalls(reply)) = &mut answer
-        {
-            reply.recalls.iter_mut().for_each(|recall| recall.fid = !recall.fid);
         }
         from.pause(world.span(20, 400));
         world.explain(request);

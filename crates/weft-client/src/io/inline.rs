@@ -35,6 +35,7 @@ impl Client {
             if inode.buffer().is_clean() {
                 let sent = inode.unreported();
                 let answer = send(self.to_report(inode, &sent, patience))?;
+                self.grants.note_report();
                 inode.state().unreported.acknowledge(&sent);
                 return Ok(answer);
             }
@@ -62,6 +63,7 @@ impl Client {
                 self.landed(inode, &mut buffer);
                 buffer.place = Place::Inline;
                 let end = batch.last_key_value().map_or(0, |(at, data)| at + data.len() as u64);
+                self.grants.note_report();
                 let mut state = inode.state();
                 state.unreported.acknowledge(&sent);
                 state.unreported.record_reported(end);

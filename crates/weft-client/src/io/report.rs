@@ -13,6 +13,7 @@ impl Client {
         let sent = inode.unreported();
         let Some(written) = self.to_report(inode, &sent, patience) else { return Ok(()) };
         self.update_written(inode, Some(written), patience)?;
+        self.grants.note_report();
         inode.state().unreported.acknowledge(&sent);
         Ok(())
     }

@@ -6,7 +6,7 @@ use crate::ctx::Ctx;
 use crate::inode::OpenFile;
 use crate::inode::written::Unreported;
 use crate::metrics::Op;
-use weft_model::{ErrorKind, Fid, Result, SetAttr, SetTime, Timespec};
+use weft_model::{ErrorKind, Fid, FileType, Result, SetAttr, SetTime, Timespec};
 use weft_rpc::pb::{self, mds};
 use weft_rpc::router::Patience;
 
@@ -40,7 +40,12 @@ impl Client {
             let known = Known::try_from(entry)?;
             let own = self.own_writes(known.attr.fid);
             let attr = self.settle(&known, own.as_ref(), &self.patience(ctx))?;
-            Ok(Lookup::Found(known.found(attr, &asked, Some(parent))))
+            let found = known.found(attr, &asked, Some(parent));
+            if attr.kind == FileType::Regular && self.grants.has_reported_since(&asked) {
+                let fresh = self.current_attr(attr.fid, &self.patience(ctx))?;
+                return Ok(Lookup::Found(Found { name_grant: found.name_grant, ..fresh }));
+            }
+            Ok(Lookup::Found(found))
         })
     }
 
@@ -124,6 +129,7 @@ impl Client {
         let known = Known::try_from(answer?)?;
         if let Some(inode) = &inode {
             let mut state = inode.state();
+            self.grants.note_report();
             state.unreported.acknowledge(&sent);
             if set.size.is_some() {
                 state.bytes = None;

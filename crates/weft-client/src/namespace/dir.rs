@@ -196,7 +196,9 @@ impl Client {
         let fid = Fid(entry.fid);
         let known = entry.entry.map(Known::try_from).transpose()?;
         let own = self.own_writes(fid);
-        let attr = known.filter(|known| !known.is_uncertain(own.as_ref())).map(|known| {
+        let outdated = kind == FileType::Regular && self.grants.has_reported_since(asked);
+        let sure = |known: &Known| !outdated && !known.is_uncertain(own.as_ref());
+        let attr = known.filter(sure).map(|known| {
             let mut attr = known.attr;
             if let Some(own) = &own {
                 own.overlay(&mut attr, known.size_epoch);

@@ -218,6 +218,7 @@ impl Client {
         if inode.handles().contains_key(&handle) {
             let sent = inode.unreported();
             outcome = outcome.and(close(self.to_report(inode, &sent, patience)));
+            self.grants.note_report();
             inode.state().unreported.acknowledge(&sent);
         }
         // Also where the session could not be had: nobody can use the handle any more.
@@ -227,6 +228,7 @@ impl Client {
 
     /// Forgets a handle, and with the last one what could not be stored.
     pub(crate) fn forget_handle(&self, inode: &OpenInode, handle: u64, flock_owner: Option<u64>) {
+        self.grants.note_report();
         self.inodes.detach(inode, handle);
         self.tell_journal(|journal| journal.closed(handle));
         if let Some(owner) = flock_owner {
