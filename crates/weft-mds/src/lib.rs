@@ -253,23 +253,28 @@ impl Mds {
         fid: Fid,
         client: ClientId,
     ) -> Result<Option<(Arc<Inode>, pb::mds::Entry)>> {
-        let grants = &self.committer.grants;
+        let (grants, committed) = (&self.committer.grants, &self.committer.committed);
         loop {
-            // Registered first, read afterwards: whoever changes it in between finds the grant.
+            let Some(inode) = committed.inode(fid)? else { return Ok(None) };
+            if inode.written_by_others(client.0) {
+                // What others write changes on the OSTs, without any request here: nothing is granted.
+                match grants.look(fid, &inode.writers, client) {
+                    Ok(()) => {
+                        return Ok(Some((inode.clone(), namespace::entry(fid, &inode, client))));
+                    }
+                    // What they keep of it is known to them alone.
+                    Err(conflict) => grants.resolve(conflict),
+                }
+                continue;
+            }
+            // Registered first, read afterwards: whoever changes it in between finds the grant. It is not
+            // taken back where somebody has begun to write: another request of this session may have been
+            // told of it.
             let grant_ms = grants.grant(fid, client);
-            let Some(inode) = self.committer.committed.inode(fid)? else { return Ok(None) };
-            let entry = namespace::entry(fid, &inode, client);
+            let Some(inode) = committed.inode(fid)? else { return Ok(None) };
             if !inode.written_by_others(client.0) {
+                let entry = namespace::entry(fid, &inode, client);
                 return Ok(Some((inode, pb::mds::Entry { grant_ms, ..entry })));
-            }
-            // What others write changes on the OSTs, without any request here.
-            if grant_ms > 0 {
-                grants.withdraw(fid, client);
-            }
-            match grants.look(fid, &inode.writers, client) {
-                Ok(()) => return Ok(Some((inode, entry))),
-                // What they keep of it is known to them alone.
-                Err(conflict) => grants.resolve(conflict),
             }
         }
     }

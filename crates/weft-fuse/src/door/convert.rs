@@ -66,10 +66,16 @@ pub(super) fn set_attr(set: &SetAttr) -> model::SetAttr {
     }
 }
 
+/// The owner of locks made with flock(2) through a handle. The kernel's number will not do: it is the address of
+/// the open file, and the next file opened may have the same before the kernel has told that this one is closed.
+pub(super) const fn flock_owner(fh: u64) -> u64 {
+    fh
+}
+
 /// A lock as the client has it.
 pub(super) fn lock_range(lock: &Lock) -> LockRange {
     LockRange {
-        owner: lock.owner,
+        owner: if lock.flock { flock_owner(lock.fh) } else { lock.owner },
         flock: lock.flock,
         kind: match lock.kind {
             LockKind::Shared => weft_client::LockKind::Read,

@@ -202,7 +202,7 @@ impl FileSystem for Door {
             if handle.cached {
                 self.cache.close(node);
             }
-            handle.close(&self.client, ctx, args.flock_owner)
+            handle.close(&self.client, ctx, args.flock_owner.map(|_| convert::flock_owner(args.fh)))
         })
     }
 

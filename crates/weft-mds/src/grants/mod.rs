@@ -133,11 +133,6 @@ impl Grants {
         self.enter(fid, client, true)
     }
 
-    /// The session was not told of its grant after all.
-    pub fn withdraw(&self, fid: Fid, client: ClientId) {
-        self.shard(fid).lock().release(fid, client);
-    }
-
     fn enter(&self, fid: Fid, client: ClientId, planned: bool) -> u32 {
         if !self.queues.read().contains_key(&client) {
             return 0;
