@@ -20,12 +20,9 @@ impl Cluster {
     /// Started, and mounted with these options.
     pub fn start(options: &str) -> Cluster {
         let cluster = Cluster { root: tempfile::tempdir().unwrap() };
-        let options = format!("-o{options}");
-        let mut up = vec!["dev", "up", "--processes", "--osts", "2"];
-        if options.len() > 2 {
-            up.push(&options);
-        }
-        cluster.ok(&up);
+        let options = format!("-oholder,{options}");
+        let options = options.trim_end_matches(',');
+        cluster.ok(&["dev", "up", "--processes", "--osts", "2", options]);
         cluster
     }
 

