@@ -257,15 +257,20 @@ impl Mds {
         loop {
             let Some(inode) = committed.inode(fid)? else { return Ok(None) };
             if inode.written_by_others(client.0) {
-                // What others write changes on the OSTs, without any request here: nothing is granted.
-                match grants.look(fid, &inode.writers, client) {
-                    Ok(()) => {
-                        return Ok(Some((inode.clone(), namespace::entry(fid, &inode, client))));
-                    }
-                    // What they keep of it is known to them alone.
-                    Err(conflict) => grants.resolve(conflict),
+                // What others write changes on the OSTs, without any request here: nothing is granted. What
+                // they keep of it is known to them alone.
+                if let Err(conflict) = grants.look(fid, &inode.writers, client) {
+                    grants.resolve(conflict);
+                    continue;
                 }
-                continue;
+                // Read again: they may have told it, and closed the file, since.
+                match committed.inode(fid)? {
+                    Some(inode) if inode.written_by_others(client.0) => {
+                        let entry = namespace::entry(fid, &inode, client);
+                        return Ok(Some((inode, entry)));
+                    }
+                    _ => continue,
+                }
             }
             // Registered first, read afterwards: whoever changes it in between finds the grant. It is not
             // taken back where somebody has begun to write: another request of this session may have been
