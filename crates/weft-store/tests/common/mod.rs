@@ -19,6 +19,15 @@ pub fn format(dir: &Path, target: TargetId) {
 pub fn open(dir: &Path) -> Target {
     let mut params = OpenParams { reserve: Some(0), ..OpenParams::default() };
     params.objects.sync_every = Duration::from_secs(3600);
+    // A test beside this one may be between fork and exec, with a copy of the lock's descriptor.
+    for _ in 0..100 {
+        match Target::open(dir, &params) {
+            Err(error) if error.kind == weft_model::ErrorKind::Busy => {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            opened => return opened.unwrap(),
+        }
+    }
     Target::open(dir, &params).unwrap()
 }
 
