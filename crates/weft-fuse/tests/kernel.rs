@@ -204,7 +204,7 @@ fn passthrough_reads_and_writes_the_backing_file() {
         return eprintln!("SKIPPED: this kernel has no FUSE passthrough");
     }
     // Not on a file system in memory: the backing one must not be stacked, tmpfs included.
-    let backing = tempfile::tempfile_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+    let backing = tempfile::tempfile_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     (&backing).write_all(b"from behind").unwrap();
     let _ = probe.0.backing.set(backing.try_clone().unwrap());
     let path = mounted.path().join("file");

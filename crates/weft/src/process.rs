@@ -44,7 +44,9 @@ impl ProcessId {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
         // The second field is the name in brackets and may hold anything.
         let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
-        if matches!(*fields.first()?, "Z" | "X") {
+        // A zombie whose other threads have not ended yet still has its files and ports.
+        let threads: u64 = fields.get(17)?.parse().ok()?;
+        if matches!(*fields.first()?, "Z" | "X") && threads <= 1 {
             return None;
         }
         Some(ProcessId { pid, started: fields.get(19)?.parse().ok()? })

@@ -260,6 +260,24 @@ fn killed_servers_lose_nothing_and_the_mount_goes_on() {
     assert_eq!(dev.run(&["target", "check"]).status.code(), Some(0));
 }
 
+/// A process that was killed may look alive for a while.
+#[test]
+fn a_server_that_ends_while_the_mount_is_waited_for_is_started_again() {
+    let dev = Dev::new();
+    dev.ok(&["dev", "up", "--processes", "--osts", "1"]);
+    write_tree(&dev.mnt());
+    let mut servers = dev.servers();
+    servers.retain(|(name, _)| name == "mds0");
+    let pid = rustix::process::Pid::from_raw(servers[0].1).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::STOP).unwrap();
+    let up = dev.command(&["dev", "up"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    std::thread::sleep(Duration::from_millis(500));
+    kill(&servers);
+    let output = finish(up.unwrap(), &["dev", "up"]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    check_tree(&dev.mnt());
+}
+
 #[test]
 fn what_is_unmounted_from_outside_is_mounted_again() {
     let dev = Dev::new();

@@ -160,7 +160,8 @@ fn ok(command: Command) -> String {
 
 /// The example's configuration of node `n`, with directories below `root`.
 fn configure(root: &Path, n: usize, cluster: &str) -> String {
-    let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/three-nodes");
+    // Tests run in the directory of their package.
+    let example = Path::new("../../examples/three-nodes");
     let text = fs::read_to_string(example.join(format!("node{n}.toml"))).unwrap();
     let node = root.join(format!("node{n}"));
     let text = text

@@ -9,4 +9,4 @@ mod table;
 pub use book::{Record, all as recorded, own as recorded_own, state_dir};
 pub use live::{LiveMount, Source};
 pub use options::MountOptions;
-pub use table::{find_mounted, resolve, unmount, wait_until_answering};
+pub use table::{answers_within, find_mounted, resolve, unmount, wait_until_answering};

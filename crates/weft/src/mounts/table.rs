@@ -109,12 +109,23 @@ pub fn unmount(dir: &Path, lazy: bool) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Asks the mount for its space and its root directory, from a thread that may hang instead of
-/// this one.
+/// Waits until the mount answers.
 ///
 /// # Errors
-/// When there is no answer within `patience`, or nothing of ours is mounted there.
+/// When it does not within `patience`, and those of [`answers_within`].
 pub fn wait_until_answering(dir: &Path, patience: Duration) -> anyhow::Result<()> {
+    match answers_within(dir, patience)? {
+        true => Ok(()),
+        false => bail!("the mount on dir={} does not answer within {patience:?}", dir.display()),
+    }
+}
+
+/// Asks the mount for its space and its root directory, from a thread that may hang instead of
+/// this one. Whether there is an answer within `patience`.
+///
+/// # Errors
+/// When nothing of ours is mounted there, or the answer is an error.
+pub fn answers_within(dir: &Path, patience: Duration) -> anyhow::Result<bool> {
     if !find_mounted(dir)?.is_some_and(|mounted| mounted.is_weft()) {
         bail!("dir={} is not mounted", dir.display());
     }
@@ -125,9 +136,9 @@ pub fn wait_until_answering(dir: &Path, patience: Duration) -> anyhow::Result<()
         // Nobody listens any more when it took too long.
         let _ = tell.send(space.and_then(|_| std::fs::metadata(&asked)));
     });
-    let named = || format!("the mount on dir={} does not answer", dir.display());
-    told.recv_timeout(patience).with_context(named)?.with_context(named)?;
-    Ok(())
+    let Ok(answer) = told.recv_timeout(patience) else { return Ok(false) };
+    answer.with_context(|| format!("the mount on dir={} answers badly", dir.display()))?;
+    Ok(true)
 }
 
 #[cfg(test)]

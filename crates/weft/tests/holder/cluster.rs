@@ -56,8 +56,11 @@ impl Cluster {
 
     /// The process that holds the mount.
     pub fn holder(&self) -> i32 {
-        let mut records = fs::read_dir(self.root.path().join("run/mounts")).unwrap();
-        let text = fs::read(records.next().unwrap().unwrap().path()).unwrap();
+        let records = fs::read_dir(self.root.path().join("run/mounts")).unwrap();
+        let mut paths = records.map(|entry| entry.unwrap().path());
+        // One that is being replaced has another name meanwhile.
+        let path = paths.find(|path| path.extension() == Some("json".as_ref()));
+        let text = fs::read(path.unwrap()).unwrap();
         let record: Value = serde_json::from_slice(&text).unwrap();
         record["process"]["pid"].as_i64().unwrap() as i32
     }

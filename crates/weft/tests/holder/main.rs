@@ -1,6 +1,4 @@
-//! Mounts that outlive their process: killed over and over, replaced in an orderly way, and ended. Mounts are
-//! not held unless asked for, since some of these runs hang; so they are run by a command of their own:
-//! `cargo test --release -p weft --test holder -- --ignored`.
+//! Mounts that outlive their process: killed over and over, replaced in an orderly way, and ended.
 
 mod cluster;
 mod load;
@@ -36,7 +34,6 @@ fn kill_often(cluster: &Cluster) {
 }
 
 #[test]
-#[ignore = "a command of its own, see docs/operations: some runs hang"]
 fn nobody_notices_that_the_process_is_killed() {
     let cluster = Cluster::start("nowritebehind");
     let done = Work::all(&cluster.mnt(), 0, || kill_often(&cluster));
@@ -45,7 +42,6 @@ fn nobody_notices_that_the_process_is_killed() {
 
 /// With delegations, appends find the end of the file without asking.
 #[test]
-#[ignore = "a command of its own, see docs/operations: some runs hang"]
 fn nobody_notices_that_the_process_of_a_delegated_file_is_killed() {
     let cluster = Cluster::start("");
     let stop = std::sync::atomic::AtomicBool::new(false);
@@ -60,7 +56,6 @@ fn nobody_notices_that_the_process_of_a_delegated_file_is_killed() {
 }
 
 #[test]
-#[ignore = "a command of its own, see docs/operations: some runs hang"]
 fn nothing_is_lost_when_the_process_is_replaced() {
     let cluster = Cluster::start("");
     let mnt = cluster.mnt();
@@ -78,7 +73,6 @@ fn nothing_is_lost_when_the_process_is_replaced() {
 }
 
 #[test]
-#[ignore = "a command of its own, see docs/operations: some runs hang"]
 fn open_files_and_locks_outlive_the_mds_and_the_mount() {
     let cluster = Cluster::start("nowritebehind");
     let mnt = cluster.mnt();
@@ -100,7 +94,6 @@ fn open_files_and_locks_outlive_the_mds_and_the_mount() {
 }
 
 #[test]
-#[ignore = "a command of its own, see docs/operations: some runs hang"]
 fn what_was_written_behind_and_is_lost_is_told() {
     let cluster = Cluster::start("");
     let path = cluster.mnt().join("file");
@@ -121,7 +114,6 @@ fn what_was_written_behind_and_is_lost_is_told() {
 }
 
 #[test]
-#[ignore = "a command of its own, see docs/operations: some runs hang"]
 fn times_and_sizes_outlive_the_process() {
     let cluster = Cluster::start("nowritebehind");
     let (file, path) = {
@@ -145,7 +137,6 @@ fn times_and_sizes_outlive_the_process() {
 }
 
 #[test]
-#[ignore = "a command of its own, see docs/operations: some runs hang"]
 fn unmounting_ends_everything() {
     let cluster = Cluster::start("nowritebehind");
     let (holder, server) = (cluster.holder(), cluster.server());
@@ -162,7 +153,6 @@ fn unmounting_ends_everything() {
 }
 
 #[test]
-#[ignore = "a command of its own, see docs/operations: some runs hang"]
 fn a_mount_ends_with_its_holder() {
     let cluster = Cluster::start("");
     let server = cluster.server();
@@ -174,7 +164,6 @@ fn a_mount_ends_with_its_holder() {
 }
 
 #[test]
-#[ignore = "a command of its own, see docs/operations: some runs hang"]
 fn what_cannot_be_remounted_goes_on() {
     let cluster = Cluster::start("noholder");
     let mnt = cluster.mnt();

@@ -19,7 +19,6 @@ impl Cluster {
     pub fn start() -> Cluster {
         let mut build = Command::new(env!("CARGO"));
         build.args(["build", "--release", "--locked", "-p", "weft-preload"]);
-        build.current_dir(env!("CARGO_MANIFEST_DIR"));
         assert!(build.status().unwrap().success());
         let root = tempfile::tempdir().unwrap();
         let mut cluster = Cluster { root, source: String::new() };

@@ -1,6 +1,6 @@
 //! The directory of a development cluster: what is in it, and the configurations that follow.
 
-use super::ports::free_port;
+use super::ports::Claim;
 use super::shape::Shape;
 use crate::node::NodeConfig;
 use crate::node::config::{MountConfig, TargetConfig, Tuning};
@@ -34,6 +34,8 @@ const LOCK_PATIENCE: Duration = Duration::from_secs(120);
 pub struct Home {
     dir: PathBuf,
     book: Book,
+    /// Ports of the servers that were started.
+    claims: Vec<Claim>,
     _lock: Option<File>,
 }
 
@@ -84,7 +86,7 @@ impl Home {
                 ports: BTreeMap::new(),
             },
         };
-        let mut home = Home { dir: dir.to_path_buf(), book, _lock: lock };
+        let mut home = Home { dir: dir.to_path_buf(), book, claims: Vec::new(), _lock: lock };
         if let Some(options) = options {
             home.book.options = options;
         }
@@ -119,7 +121,12 @@ impl Home {
     /// # Errors
     /// Those of the disk.
     pub fn look(dir: &Path) -> anyhow::Result<Option<Home>> {
-        Ok(read_book(dir)?.map(|book| Home { dir: dir.to_path_buf(), book, _lock: None }))
+        Ok(read_book(dir)?.map(|book| Home {
+            dir: dir.to_path_buf(),
+            book,
+            claims: Vec::new(),
+            _lock: None,
+        }))
     }
 
     /// Lets nobody else start or stop the cluster meanwhile.
@@ -233,9 +240,8 @@ impl Home {
     fn process(&mut self, name: &str, managers: &[String]) -> anyhow::Result<NodeConfig> {
         let port = match self.is_running(name)? {
             true => self.book.ports.get(name).copied().unwrap_or_default(),
-            false => free_port(self.book.ports.get(name).copied())?,
+            false => self.claim_port(name)?,
         };
-        self.book.ports.insert(name.to_string(), port);
         Ok(NodeConfig {
             node: name.to_string(),
             listen: vec![format!("127.0.0.1:{port}")],
@@ -251,6 +257,18 @@ impl Home {
             },
             ..NodeConfig::default()
         })
+    }
+
+    /// The port at which a process is going to listen: where it did before, if it can.
+    fn claim_port(&mut self, name: &str) -> anyhow::Result<u16> {
+        let before = self.book.ports.get(name).copied();
+        // The process may have been started by us, and have ended.
+        self.claims.retain(|claim| Some(claim.port) != before);
+        let claim = Claim::any(before)?;
+        let port = claim.port;
+        self.claims.push(claim);
+        self.book.ports.insert(name.to_string(), port);
+        Ok(port)
     }
 
     /// Whether it was last started as several processes.

@@ -7,7 +7,7 @@ use crate::cli::Global;
 use crate::cluster::Device;
 use crate::commands::{mount, server};
 use crate::logging::LogForm;
-use crate::mounts::{self, MountOptions, wait_until_answering};
+use crate::mounts::{self, MountOptions};
 use crate::node::{NodeConfig, read_state_files};
 use crate::outcome::{Outcome, Usage};
 use crate::{output, process};
@@ -15,12 +15,14 @@ use anyhow::{Context, bail};
 use clap::Args;
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Longest start of a process: RocksDB may have a long log to read.
 const READY_PATIENCE: Duration = Duration::from_secs(120);
 /// Longest wait for the mount's first answer.
 const ANSWER_PATIENCE: Duration = Duration::from_secs(60);
+/// A mount that does not answer for this long may miss a server that was just ending when it was looked for.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// Make a cluster in a directory, or start the one that is there again, and mount it.
 #[derive(Args)]
@@ -63,10 +65,8 @@ impl Up {
         let mut home =
             Home::make(&self.which.dir()?, self.osts, self.mount.clone(), self.options.clone())?;
         home.reshape(&self.shape)?;
-        let running: Vec<String> =
-            read_state_files(&home.run_dir())?.into_iter().map(|state| state.name).collect();
-        let mounted = mounts::recorded()?.iter().any(|record| record.is_at(home.mountpoint()));
-        let is_up = mounted || !running.is_empty();
+        let running = running(&home)?;
+        let is_up = is_mounted(&home)? || !running.is_empty();
         if is_up && (self.foreground || (self.processes && !home.is_apart())) {
             bail!("the cluster runs already, in another way; weft dev down first");
         }
@@ -75,15 +75,37 @@ impl Up {
         }
         // What is left of it is made whole in the way in which it was started.
         let apart = if is_up { home.is_apart() } else { self.processes };
-        let started = if apart {
-            start_processes(&mut home, &running, global.log)?
-        } else {
-            start_one(&mut home, running.iter().any(|name| name == ALL), global.log)?
-        };
-        wait_until_answering(home.mountpoint(), ANSWER_PATIENCE)
-            .with_context(|| format!("see the logs in {}", home.log_file("*").display()))?;
+        let started = start_until_answering(&mut home, apart, global.log)?;
         report(&home, started)?;
         Ok(Outcome::Done)
+    }
+}
+
+/// Names of the server processes that run.
+fn running(home: &Home) -> anyhow::Result<Vec<String>> {
+    Ok(read_state_files(&home.run_dir())?.into_iter().map(|state| state.name).collect())
+}
+
+fn is_mounted(home: &Home) -> anyhow::Result<bool> {
+    Ok(mounts::recorded()?.iter().any(|record| record.is_at(home.mountpoint())))
+}
+
+/// Starts what does not run, and what ends while the mount does not answer. Whether there was anything.
+fn start_until_answering(home: &mut Home, apart: bool, log: LogForm) -> anyhow::Result<bool> {
+    let see_logs = format!("see the logs in {}", home.log_file("*").display());
+    let deadline = Instant::now() + ANSWER_PATIENCE;
+    let mut started = false;
+    loop {
+        started |= match apart {
+            true => start_processes(home, log)?,
+            false => start_one(home, log)?,
+        };
+        if mounts::answers_within(home.mountpoint(), LOOK_AGAIN).context(see_logs.clone())? {
+            return Ok(started);
+        }
+        if Instant::now() >= deadline {
+            bail!("the mount on dir={} does not answer; {see_logs}", home.mountpoint().display());
+        }
     }
 }
 
@@ -98,8 +120,8 @@ fn serve_here(mut home: Home) -> anyhow::Result<Outcome> {
 }
 
 /// Starts everything in one process, unless it runs. Whether something was started.
-fn start_one(home: &mut Home, runs: bool, log: LogForm) -> anyhow::Result<bool> {
-    if runs {
+fn start_one(home: &mut Home, log: LogForm) -> anyhow::Result<bool> {
+    if running(home)?.iter().any(|name| name == ALL) {
         return start_mount(home, log);
     }
     let config = home.one_process()?;
@@ -108,7 +130,8 @@ fn start_one(home: &mut Home, runs: bool, log: LogForm) -> anyhow::Result<bool> 
 }
 
 /// Starts those servers that do not run, and the mount. Whether something was started.
-fn start_processes(home: &mut Home, running: &[String], log: LogForm) -> anyhow::Result<bool> {
+fn start_processes(home: &mut Home, log: LogForm) -> anyhow::Result<bool> {
+    let running = running(home)?;
     let mut started = false;
     for config in home.processes()? {
         if !running.contains(&config.node) {
@@ -135,7 +158,7 @@ fn start_server(home: &Home, config: &NodeConfig, log: LogForm) -> anyhow::Resul
 
 /// Mounts by a process of its own, unless a living process has mounted there.
 fn start_mount(home: &Home, log: LogForm) -> anyhow::Result<bool> {
-    if mounts::recorded()?.iter().any(|record| record.is_at(home.mountpoint())) {
+    if is_mounted(home)? {
         return Ok(false);
     }
     let device = Device { managers: home.addresses()?, subtree: String::new() };
