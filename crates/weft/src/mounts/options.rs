@@ -46,7 +46,7 @@ pub struct MountOptions {
     /// Writes to files that nobody else has open are answered when the mount has them. Unless said otherwise,
     /// where no server is in the mount's process and would die with it.
     pub writes_behind: Option<bool>,
-    /// The mount outlives its process, where it can. Only if asked for.
+    /// The mount outlives its process, where it can.
     pub holder: bool,
     /// The kernel's side.
     pub door: DoorConfig,
@@ -66,7 +66,7 @@ impl MountOptions {
             log: None,
             caches: true,
             writes_behind: None,
-            holder: false,
+            holder: true,
             door: DoorConfig::default(),
         };
         // Others are kept out unless root mounts, or is asked to let them in.

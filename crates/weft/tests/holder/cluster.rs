@@ -20,9 +20,11 @@ impl Cluster {
     /// Started, and mounted with these options.
     pub fn start(options: &str) -> Cluster {
         let cluster = Cluster { root: tempfile::tempdir().unwrap() };
-        let options = format!("-oholder,{options}");
-        let options = options.trim_end_matches(',');
-        cluster.ok(&["dev", "up", "--processes", "--osts", "2", options]);
+        let mut up = vec!["dev", "up", "--processes", "--osts", "2"];
+        if !options.is_empty() {
+            up.extend(["-o", options]);
+        }
+        cluster.ok(&up);
         cluster
     }
 
