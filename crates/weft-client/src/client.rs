@@ -223,9 +223,9 @@ impl Client {
         let keeper = self.keeper.lock().take();
         drop(keeper);
         self.listening.stop();
-        self.behind.stop();
-        self.ahead.stop();
-        let at_rest = || self.behind.is_at_rest().then_some(());
+        self.behind.jobs.stop();
+        self.ahead.jobs.stop();
+        let at_rest = || self.behind.jobs.is_at_rest().then_some(());
         let mut outcome = self.acquire(&Patience::of(FAREWELL), at_rest);
         let last = self.env().monotonic() + LAST_WRITES;
         for inode in self.inodes.select(|inode| !inode.buffer().is_clean()) {

@@ -6,13 +6,14 @@
 //!
 //! **Callers.** `weft-fuse` and other doors, the evaluation programs, the `weft` command.
 //!
-//! **Invariants.** An operation runs to its end on the thread of its caller; the only thread of its own
-//! is the keep-alive. Data whose checksum does not match is never returned. What one client has
-//! written (the call has returned), a later read on any client sees. Nothing assumes a single MDT.
+//! **Invariants.** An operation runs to its end on the thread of its caller; threads of the client's own
+//! keep its sessions alive, hear recalls, and write and read what nobody waits for ([`jobs`]). Data whose
+//! checksum does not match is never returned. What one client has written (the call has returned), a later
+//! read on any client sees. Nothing assumes a single MDT.
 //!
-//! **Absent by design.** Caching of names, attributes or data that was read (doors do that, under the grants that are
-//! passed on to them; here is only what readers will want next: `ahead`), permission checks (the MDS makes them), following of symbolic links (doors do
-//! that).
+//! **Absent by design.** Caching of names, attributes or data that was read (doors do that, under the grants
+//! that are passed on to them; here is only what readers will want next: [`ahead`]), permission checks (the
+//! MDS makes them), following of symbolic links (doors do that).
 //!
 //! **Start here.** [`client`] for the mount, [`session`] for the way to an MDT, [`io`] for the way of
 //! data, [`namespace`] for names.
@@ -27,6 +28,7 @@ pub mod flags;
 mod grants;
 pub mod inode;
 pub mod io;
+mod jobs;
 pub mod journal;
 mod keepalive;
 mod lease;

@@ -120,6 +120,25 @@ pub struct Attr {
     pub change: u64,
 }
 
+/// The contents of a file at some moment: differs whenever another client has changed them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DataVersion {
+    /// Bytes.
+    pub size: u64,
+    /// Last change of the contents.
+    pub mtime: Timespec,
+    /// Last change of anything.
+    pub ctime: Timespec,
+    /// As [`Attr::change`].
+    pub change: u64,
+}
+
+impl From<&Attr> for DataVersion {
+    fn from(attr: &Attr) -> DataVersion {
+        DataVersion { size: attr.size, mtime: attr.mtime, ctime: attr.ctime, change: attr.change }
+    }
+}
+
 /// A time to set.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SetTime {

@@ -26,7 +26,7 @@ pub mod placement;
 pub mod throttle;
 pub mod units;
 
-pub use attr::{Attr, FileType, SetAttr, SetTime, Timespec};
+pub use attr::{Attr, DataVersion, FileType, SetAttr, SetTime, Timespec};
 pub use cred::Credentials;
 pub use env::Env;
 pub use error::{ErrorKind, FsError, Result};

@@ -1,33 +1,18 @@
 //! Data read ahead for one open file. It counts while a grant says that the file is as it was.
 
-use weft_model::{Attr, Timespec};
+use weft_model::DataVersion;
 
 /// Bytes read ahead at first, and at most.
 const WINDOW: (usize, usize) = (128 << 10, 1 << 20);
 /// Requests from this size on go straight through.
 const LARGE: usize = 128 << 10;
 
-/// Changes whenever another client has changed a file's data.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Version {
-    size: u64,
-    mtime: Timespec,
-    ctime: Timespec,
-    change: u64,
-}
-
-impl From<&Attr> for Version {
-    fn from(attr: &Attr) -> Version {
-        Version { size: attr.size, mtime: attr.mtime, ctime: attr.ctime, change: attr.change }
-    }
-}
-
 /// What was read ahead, and how the file is read.
 #[derive(Default)]
 pub struct Ahead {
     data: Vec<u8>,
     start: u64,
-    version: Option<Version>,
+    version: Option<DataVersion>,
     /// Where the last read ended.
     end: u64,
     window: usize,
@@ -35,7 +20,7 @@ pub struct Ahead {
 
 impl Ahead {
     /// Copies what is there of a read, if all of it is: up to the end of the file.
-    pub fn copy(&mut self, version: Version, offset: u64, out: &mut [u8]) -> Option<usize> {
+    pub fn copy(&mut self, version: DataVersion, offset: u64, out: &mut [u8]) -> Option<usize> {
         let len = out.len().min(version.size.saturating_sub(offset) as usize);
         if len == 0 {
             return Some(0);
@@ -74,7 +59,7 @@ impl Ahead {
     /// That of `read`.
     pub fn fill<E>(
         &mut self,
-        version: Version,
+        version: DataVersion,
         start: u64,
         len: usize,
         read: impl FnOnce(&mut [u8]) -> Result<usize, E>,
@@ -92,13 +77,14 @@ impl Ahead {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use weft_model::Timespec;
 
-    fn version(size: u64, change: u64) -> Version {
+    fn version(size: u64, change: u64) -> DataVersion {
         let time = Timespec::default();
-        Version { size, mtime: time, ctime: time, change }
+        DataVersion { size, mtime: time, ctime: time, change }
     }
 
-    fn fill(ahead: &mut Ahead, version: Version, start: u64, len: usize) {
+    fn fill(ahead: &mut Ahead, version: DataVersion, start: u64, len: usize) {
         let all = |data: &mut [u8]| {
             let len = data.len().min((version.size - start) as usize);
             (0..len).for_each(|at| data[at] = (start as usize + at) as u8);

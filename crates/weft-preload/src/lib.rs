@@ -26,7 +26,6 @@ mod cache;
 mod caller;
 mod config;
 mod description;
-mod env;
 mod fds;
 mod guard;
 mod handover;

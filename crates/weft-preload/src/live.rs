@@ -3,7 +3,6 @@
 use crate::cache::{Cache, Change};
 use crate::caller;
 use crate::config::Entry;
-use crate::env::SystemEnv;
 use parking_lot::{Condvar, Mutex};
 use std::collections::VecDeque;
 use std::os::unix::fs::MetadataExt;
@@ -12,6 +11,7 @@ use std::sync::{Arc, Once};
 use weft_client::{Client, ClientConfig, DirHandle, Keeping, OpenFile};
 use weft_model::{ErrorKind, FsError, Result};
 use weft_rpc::ClusterKey;
+use weft_rpc::SystemEnv;
 
 /// Files whose closing nobody waits for; whoever closes more waits.
 const MAX_CLOSING: usize = 512;

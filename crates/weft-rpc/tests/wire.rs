@@ -6,33 +6,14 @@ use std::io::{Read, Write};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use weft_model::map::{Node, Target, TargetState};
-use weft_model::{
-    ClientId, ClusterMap, Env, Epoch, ErrorKind, FsError, NodeId, Result, TargetId, Timespec,
-};
+use weft_model::{ClientId, ClusterMap, Epoch, ErrorKind, FsError, NodeId, Result, TargetId};
 use weft_rpc::channel::{Identity, handshake, receive_plain, send_plain};
 use weft_rpc::pb::{self, oss};
 use weft_rpc::registry::Registry;
 use weft_rpc::router::{Patience, Router};
 use weft_rpc::server::{Limits, Server};
 use weft_rpc::stream::{FrameStream, Listener, Stream};
-use weft_rpc::{Bulk, CallInfo, ClusterKey, Message, Reply, Request, Role, Service};
-
-struct RealEnv(Instant);
-
-impl Env for RealEnv {
-    fn now(&self) -> Timespec {
-        Timespec::default()
-    }
-    fn monotonic(&self) -> Duration {
-        self.0.elapsed()
-    }
-    fn sleep(&self, duration: Duration) {
-        std::thread::sleep(duration);
-    }
-    fn random(&self) -> u64 {
-        4
-    }
-}
+use weft_rpc::{Bulk, CallInfo, ClusterKey, Message, Reply, Request, Role, Service, SystemEnv};
 
 /// Keeps one object in memory.
 #[derive(Default)]
@@ -77,7 +58,7 @@ fn map(addresses: Vec<String>) -> ClusterMap {
 
 fn router(addresses: Vec<String>, role: Role, key: Option<ClusterKey>) -> Router {
     let identity = Identity { role, client: ClientId(7), name: "test".into(), key };
-    let router = Router::new(identity, addresses.clone(), None, Arc::new(RealEnv(Instant::now())));
+    let router = Router::new(identity, addresses.clone(), None, Arc::new(SystemEnv::new()));
     router.set_map(map(addresses));
     router
 }

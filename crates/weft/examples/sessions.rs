@@ -1,9 +1,6 @@
 //! Many clients in one process: each opens a session, makes a file, writes and reads it. Says so, waits for a
 //! line, and lets all leave. The suite `sessions` watches the servers meanwhile, or kills it.
 
-#[path = "../src/env.rs"]
-mod env;
-
 use anyhow::{Context, ensure};
 use std::sync::Arc;
 use std::time::Instant;
@@ -29,7 +26,7 @@ fn main() -> anyhow::Result<()> {
             mountpoint: format!("/{number}"),
             ..ClientConfig::default()
         };
-        let client = Client::mount(config, None, Arc::new(env::SystemEnv::new()))?;
+        let client = Client::mount(config, None, Arc::new(weft_rpc::SystemEnv::new()))?;
         work(&client, number).with_context(|| format!("client {number}"))?;
         anyhow::Ok(client)
     };

@@ -17,7 +17,6 @@
 mod cli;
 mod cluster;
 mod commands;
-mod env;
 mod files;
 mod keys;
 mod logging;

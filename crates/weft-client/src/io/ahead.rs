@@ -99,7 +99,7 @@ impl Client {
         }
         let covered = ahead.covered(|grant| self.grant_left(grant));
         if covered.is_none_or(|(_, left)| left < SOON) && ahead.ask(now, SOON) {
-            self.ahead.add(Job::Cover(file.inode.clone()));
+            self.ahead.jobs.add(Job::Cover(file.inode.clone()));
         }
         if let Some((end, _)) = covered {
             let least = round(&file.layout(), start).max(2 * self.chunk());
@@ -123,7 +123,7 @@ impl Client {
             }
             let Some(share) = self.ahead.room.share(bytes, most) else { return };
             if let Some(number) = ahead.chunks.queue(&range, share, now) {
-                self.ahead.add(Job::Fetch(inode.clone(), range.start, number));
+                self.ahead.jobs.add(Job::Fetch(inode.clone(), range.start, number));
             }
         }
     }

@@ -18,6 +18,7 @@ const BATCH: usize = 8 << 20;
 const ENOUGH: usize = 4 << 20;
 /// An OST takes part if it has room for this many times what may wait in this client: others write, too.
 const RESERVE: u64 = 4;
+
 impl Client {
     /// Takes a write if the file is delegated. `false`: it has to go to the OSTs itself, and everything
     /// before it is there. The caller holds the inode's `io` lock shared.

@@ -1,12 +1,12 @@
 //! Small files, whose bytes the MDT keeps: they go there with reports, and come with the reply of open.
 
 use super::behind::is_passing;
+use super::report::is_refusal_of_data;
 use crate::client::Client;
 use crate::grants::Grant;
 use crate::inode::buffer::Extents;
 use crate::inode::bytes::Bytes;
 use crate::inode::{OpenFile, OpenInode};
-use crate::namespace::open::is_refusal_of_data;
 use std::sync::Arc;
 use std::time::Duration;
 use weft_model::{ErrorKind, Result, checksum};
@@ -35,8 +35,7 @@ impl Client {
             if inode.buffer().is_clean() {
                 let sent = inode.unreported();
                 let answer = send(self.to_report(inode, &sent, patience))?;
-                self.grants.note_report();
-                inode.state().unreported.acknowledge(&sent);
+                drop(self.reported(inode, &sent));
                 return Ok(answer);
             }
         }
@@ -63,9 +62,7 @@ impl Client {
                 self.landed(inode, &mut buffer);
                 buffer.place = Place::Inline;
                 let end = batch.last_key_value().map_or(0, |(at, data)| at + data.len() as u64);
-                self.grants.note_report();
-                let mut state = inode.state();
-                state.unreported.acknowledge(&sent);
+                let mut state = self.reported(inode, &sent);
                 state.unreported.record_reported(end);
                 // What a reply told before does not have this.
                 state.bytes = None;

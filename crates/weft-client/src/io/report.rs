@@ -1,9 +1,10 @@
 //! Telling the MDT what was written.
 
 use crate::client::Client;
-use crate::inode::OpenInode;
 use crate::inode::written::{Touched, Unreported};
-use weft_model::Result;
+use crate::inode::{OpenInode, State};
+use parking_lot::MutexGuard;
+use weft_model::{ErrorKind, FsError, Result};
 use weft_rpc::pb::mds;
 use weft_rpc::router::Patience;
 
@@ -13,9 +14,21 @@ impl Client {
         let sent = inode.unreported();
         let Some(written) = self.to_report(inode, &sent, patience) else { return Ok(()) };
         self.update_written(inode, Some(written), patience)?;
-        self.grants.note_report();
-        inode.state().unreported.acknowledge(&sent);
+        drop(self.reported(inode, &sent));
         Ok(())
+    }
+
+    /// A report was answered: what it told is not told again, and answers to what was asked before do not
+    /// have it.
+    pub(crate) fn reported<'a>(
+        &self,
+        inode: &'a OpenInode,
+        sent: &Unreported,
+    ) -> MutexGuard<'a, State> {
+        let mut state = inode.state();
+        self.grants.note_report();
+        state.unreported.acknowledge(sent);
+        state
     }
 
     pub(crate) fn update_written(
@@ -65,4 +78,9 @@ impl Client {
             _ => Ok(Some(self.glimpse(inode.fid(), &layout, patience)?.blocks)),
         }
     }
+}
+
+/// The MDT does not take what came with a report.
+pub(crate) fn is_refusal_of_data(error: &FsError) -> bool {
+    matches!(error.kind, ErrorKind::NotInline | ErrorKind::NoSpace)
 }

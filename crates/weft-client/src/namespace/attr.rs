@@ -128,9 +128,7 @@ impl Client {
         }
         let known = Known::try_from(answer?)?;
         if let Some(inode) = &inode {
-            let mut state = inode.state();
-            self.grants.note_report();
-            state.unreported.acknowledge(&sent);
+            let mut state = self.reported(inode, &sent);
             if set.size.is_some() {
                 state.bytes = None;
                 state.unreported.truncated(known.size_epoch);

@@ -6,6 +6,7 @@ use crate::ctx::Ctx;
 use crate::flags::OpenFlags;
 use crate::grants::Asked;
 use crate::inode::{OpenFile, OpenInode};
+use crate::io::report::is_refusal_of_data;
 use crate::metrics::Op;
 use weft_model::layout::LayoutSpec;
 use weft_model::{ErrorKind, Fid, FsError, Result, SetAttr};
@@ -218,8 +219,7 @@ impl Client {
         if inode.handles().contains_key(&handle) {
             let sent = inode.unreported();
             outcome = outcome.and(close(self.to_report(inode, &sent, patience)));
-            self.grants.note_report();
-            inode.state().unreported.acknowledge(&sent);
+            drop(self.reported(inode, &sent));
         }
         // Also where the session could not be had: nobody can use the handle any more.
         self.forget_handle(inode, handle, flock_owner);
@@ -247,9 +247,4 @@ impl Client {
         let released = self.release_owner(ctx, file, owner);
         released.and(self.check_written(&file.inode))
     }
-}
-
-/// The MDT does not take what came with a report.
-pub(crate) fn is_refusal_of_data(error: &FsError) -> bool {
-    matches!(error.kind, ErrorKind::NotInline | ErrorKind::NoSpace)
 }

@@ -13,7 +13,7 @@ use std::io;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use weft_client::{Keeping, Recalled};
-use weft_model::{Attr, Fid, Timespec};
+use weft_model::{DataVersion, Fid, Timespec};
 
 /// No grant outlives its recall by more than this, whatever the kernel does.
 const TERM: Duration = Duration::from_secs(1);
@@ -37,24 +37,9 @@ pub(super) struct KernelCache {
 #[derive(Clone, Copy)]
 struct Pages {
     /// What they are pages of.
-    version: Version,
+    version: DataVersion,
     /// Handles that read through them.
     opens: u32,
-}
-
-/// Changes whenever another client has changed a file's data.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) struct Version {
-    size: u64,
-    mtime: Timespec,
-    ctime: Timespec,
-    change: u64,
-}
-
-impl From<&Attr> for Version {
-    fn from(attr: &Attr) -> Version {
-        Version { size: attr.size, mtime: attr.mtime, ctime: attr.ctime, change: attr.change }
-    }
 }
 
 impl KernelCache {
@@ -81,7 +66,7 @@ impl KernelCache {
     }
 
     /// A file is opened to be read through the page cache. Whether the pages there are its own.
-    pub(super) fn open(&self, node: u64, version: Version) -> bool {
+    pub(super) fn open(&self, node: u64, version: DataVersion) -> bool {
         let mut pages = self.pages.lock();
         if pages.len() >= MAX_KNOWN {
             pages.retain(|_, known| known.opens > 0);
@@ -95,7 +80,7 @@ impl KernelCache {
     /// An earlier process has opened such a file. What pages there are is not known.
     pub(super) fn opened_before(&self, node: u64) {
         let never = Timespec { secs: 0, nanos: 0 };
-        let version = Version { size: u64::MAX, mtime: never, ctime: never, change: 0 };
+        let version = DataVersion { size: u64::MAX, mtime: never, ctime: never, change: 0 };
         let mut pages = self.pages.lock();
         pages.entry(node).or_insert(Pages { version, opens: 0 }).opens += 1;
     }
@@ -162,9 +147,9 @@ pub(super) fn is_publishing() -> bool {
 mod tests {
     use super::*;
 
-    fn version(size: u64) -> Version {
+    fn version(size: u64) -> DataVersion {
         let time = Timespec { secs: 1, nanos: 0 };
-        Version { size, mtime: time, ctime: time, change: 0 }
+        DataVersion { size, mtime: time, ctime: time, change: 0 }
     }
 
     #[test]

@@ -1,13 +1,12 @@
 //! Reading, writing and what else concerns the data of open files.
 
-use crate::ahead::Version;
 use crate::caller;
 use crate::description::Description;
 use crate::live::Live;
 use crate::path::Errno;
 use crate::process::Process;
 use weft_client::{AllocateMode, OpenFile, OpenFlags, Whence};
-use weft_model::{FileType, SetAttr};
+use weft_model::{DataVersion, FileType, SetAttr};
 
 /// Largest offset.
 const MAX_OFFSET: u64 = i64::MAX as u64;
@@ -82,7 +81,7 @@ fn read_at(
         drop(ahead);
         return Ok(live.client.read(&ctx, file, offset, buf)?);
     };
-    let version = Version::from(&found.attr);
+    let version = DataVersion::from(&found.attr);
     if let Some(got) = ahead.copy(version, offset, buf) {
         return Ok(got);
     }

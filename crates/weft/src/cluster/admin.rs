@@ -1,13 +1,13 @@
 //! Asking a cluster as an operator: without a session, and never for long.
 
 use super::Contact;
-use crate::env::SystemEnv;
 use crate::keys;
 use anyhow::Context;
 use std::sync::Arc;
 use std::thread::ScopedJoinHandle;
 use std::time::Duration;
 use weft_model::{ClientId, ClusterMap, Env, Result, TargetId};
+use weft_rpc::SystemEnv;
 use weft_rpc::channel::Identity;
 use weft_rpc::pb::{NodeStats, NodeStatsReply};
 use weft_rpc::router::Patience;

@@ -2,7 +2,6 @@
 
 use crate::cli::Global;
 use crate::cluster::Device;
-use crate::env::SystemEnv;
 use crate::logging::LogForm;
 use crate::mounts::holder::{self, Held};
 use crate::mounts::{self, LiveMount, MountOptions, Source, wait_until_answering};
@@ -15,6 +14,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
+use weft_rpc::SystemEnv;
 
 /// Longest wait for a mount in the background.
 const READY_PATIENCE: Duration = Duration::from_secs(60);

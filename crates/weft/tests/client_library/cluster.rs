@@ -1,7 +1,6 @@
 //! A cluster in one process, on stores in memory.
 
 use crate::OSTS;
-use crate::env::SystemEnv;
 use std::sync::Arc;
 use std::time::Duration;
 use weft_client::{Client, ClientConfig};
@@ -10,6 +9,7 @@ use weft_mds::{Mds, Parts};
 use weft_model::map::Space;
 use weft_model::{ClientId, Env, TargetId};
 use weft_oss::Oss;
+use weft_rpc::SystemEnv;
 use weft_rpc::channel::Identity;
 use weft_rpc::registry::Registry;
 use weft_rpc::router::Patience;

@@ -5,8 +5,6 @@
 
 mod cluster;
 mod data;
-#[path = "../../src/env.rs"]
-mod env;
 mod names;
 mod run;
 

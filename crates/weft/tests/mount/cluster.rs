@@ -1,6 +1,5 @@
 //! A cluster in this process, on targets in a temporary directory, and mounts of it.
 
-use crate::env::SystemEnv;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -15,6 +14,7 @@ use weft_mds::{Mds, Parts};
 use weft_model::map::Space;
 use weft_model::{ClientId, Env, ErrorKind, TargetId};
 use weft_oss::Oss;
+use weft_rpc::SystemEnv;
 use weft_rpc::channel::Identity;
 use weft_rpc::registry::Registry;
 use weft_rpc::router::Patience;
@@ -27,6 +27,20 @@ const MDT: TargetId = TargetId::mdt(0);
 /// Between two steps of the background work of the MDT; much shorter than in life, so that it gets
 /// into everybody's way.
 const TICK: Duration = Duration::from_millis(2);
+
+/// Bytes that wait to be written behind, and that are read ahead; little, so that it is used up.
+const PENDING: usize = 8 << 20;
+
+/// What a mount does with what is written to files that nobody else has open.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// It takes no delegations.
+    Straight,
+    /// It answers when the servers have it, as mounts in one process with servers do.
+    WritesThrough,
+    /// It answers before, as mounts over the network do.
+    WritesBehind,
+}
 
 /// The servers. Dropped after all mounts.
 pub struct Cluster {
@@ -121,16 +135,27 @@ impl Cluster {
     }
 
     pub fn mount_with(&self, config: DoorConfig) -> Mount {
+        self.mount_as(Kind::WritesBehind, config)
+    }
+
+    pub fn mount_as(&self, kind: Kind, config: DoorConfig) -> Mount {
         let directory = tempfile::tempdir().unwrap();
-        let (client, mounted) = self.mount_on(directory.path(), config);
+        let (client, mounted) = self.mount_on(directory.path(), kind, config);
         Mount { client, mounted, directory }
     }
 
-    pub fn mount_on(&self, path: &Path, config: DoorConfig) -> (Arc<Client>, Mounted) {
+    pub fn mount_on(&self, path: &Path, kind: Kind, config: DoorConfig) -> (Arc<Client>, Mounted) {
         let registry = Some(self.registry.clone());
         // With lifetimes of its own the kernel keeps what it should not, which is for tests only.
         let caches = config.entry_ttl.is_zero();
-        let told = ClientConfig { caches, ..ClientConfig::default() };
+        let told = ClientConfig {
+            caches,
+            delegations: caches && kind != Kind::Straight,
+            writes_behind: caches && kind == Kind::WritesBehind,
+            max_pending: PENDING,
+            max_ahead: if caches { PENDING } else { 0 },
+            ..ClientConfig::default()
+        };
         let client = Client::mount(told, registry, self.env.clone()).unwrap();
         let config = DoorConfig { transport: transport(), ..config };
         let mounted = door::mount(client.clone(), path, config).unwrap();

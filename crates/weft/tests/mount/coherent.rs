@@ -4,7 +4,7 @@
 //! with a model. The other lets writers and readers run: what a reader sees must not be older than what
 //! a writer had finished before the reader began.
 
-use crate::cluster::{Cluster, Mount};
+use crate::cluster::{Cluster, Kind, Mount};
 use crate::sys::errno;
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
@@ -255,11 +255,20 @@ fn run(mounts: &[Mount], seed: u64, steps: usize) -> Result<(), String> {
 
 #[test]
 fn every_mount_shows_what_is() {
-    for (seed, count) in [(1, 2), (2, 2), (3, 4)] {
+    use Kind::{Straight, WritesBehind, WritesThrough};
+    let kinds: [&[Kind]; 5] = [
+        &[Straight, Straight],
+        &[WritesThrough, WritesThrough],
+        &[WritesBehind, WritesBehind],
+        &[Straight, WritesThrough, WritesBehind],
+        &[WritesBehind; 4],
+    ];
+    for (seed, kinds) in (1..).zip(kinds) {
         let cluster = Cluster::start();
-        let mounts: Vec<Mount> = (0..count).map(|_| cluster.mount()).collect();
-        if let Err(found) = run(&mounts, seed, 1500) {
-            panic!("{found}");
+        let mount = |kind: &Kind| cluster.mount_as(*kind, DoorConfig::default());
+        let mounts: Vec<Mount> = kinds.iter().map(mount).collect();
+        if let Err(found) = run(&mounts, seed, 1000) {
+            panic!("{kinds:?}: {found}");
         }
     }
 }
@@ -328,7 +337,8 @@ const COUNTERS: [Counter; 4] = [
 #[test]
 fn nobody_sees_less_than_was_finished() {
     let cluster = Cluster::start();
-    let mounts: Vec<Mount> = (0..3).map(|_| cluster.mount()).collect();
+    let kinds = [Kind::WritesBehind, Kind::WritesThrough, Kind::Straight];
+    let mounts = kinds.map(|kind| cluster.mount_as(kind, DoorConfig::default()));
     for Counter { name, set, get } in COUNTERS {
         let (finished, over) = (AtomicU64::new(0), AtomicBool::new(false));
         thread::scope(|scope| {

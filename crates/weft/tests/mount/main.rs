@@ -9,14 +9,12 @@ mod cluster;
 mod coherent;
 mod data;
 mod dirs;
-#[path = "../../src/env.rs"]
-mod env;
 mod locks;
 mod names;
 mod sys;
 mod together;
 
-use cluster::Cluster;
+use cluster::{Cluster, Kind};
 use std::path::Path;
 use weft_fuse::door::DoorConfig;
 
@@ -31,7 +29,7 @@ fn serve() {
         (config.options.nosuid, config.options.nodev) = (false, false);
     }
     let cluster = Cluster::start();
-    let (client, mounted) = cluster.mount_on(Path::new(&mountpoint), config);
+    let (client, mounted) = cluster.mount_on(Path::new(&mountpoint), Kind::WritesThrough, config);
     mounted.wait();
     client.unmount().unwrap();
 }

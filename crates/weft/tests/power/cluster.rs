@@ -1,6 +1,5 @@
 //! Two nodes, each a process, each target on a lossy mount of its own.
 
-use crate::env::SystemEnv;
 use rand::Rng;
 use rand::rngs::SmallRng;
 use std::fs;
@@ -11,6 +10,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use weft_client::{Client, ClientConfig, Policy};
 use weft_lossy::{Disk, Lossy, Mode};
+use weft_rpc::SystemEnv;
 
 /// The targets of each node.
 const NODES: [(&str, &[&str]); 2] = [("meta", &["mgt", "mdt0"]), ("data", &["ost0", "ost1"])];

@@ -5,8 +5,6 @@
 
 mod check;
 mod cluster;
-#[path = "../../src/env.rs"]
-mod env;
 mod model;
 mod work;
 

@@ -3,7 +3,6 @@
 use crate::cli::Global;
 use crate::cluster::ClusterArgs;
 use crate::commands::dev::Home;
-use crate::env::SystemEnv;
 use crate::node::read_state_files;
 use crate::outcome::{Outcome, Usage};
 use crate::output::{self, Form};
@@ -23,6 +22,7 @@ use weft_eval::ranks::mpi::World;
 use weft_eval::ranks::{Doors, Launch, Members, serve};
 use weft_eval::record::Record;
 use weft_eval::text::conditions;
+use weft_rpc::SystemEnv;
 
 /// Options of every benchmark.
 #[derive(Args)]

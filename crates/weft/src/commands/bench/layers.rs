@@ -5,7 +5,6 @@ use super::common::{Common, LibraryDoors, Wanted, cluster_of, servers_of};
 use super::store::Store;
 use crate::cli::Global;
 use crate::commands::dev::Home;
-use crate::env::SystemEnv;
 use crate::keys;
 use crate::node::Node;
 use crate::outcome::Outcome;
@@ -20,6 +19,7 @@ use weft_eval::ranks::job::{Cluster, Doors};
 use weft_eval::record::{Fsync, Sample};
 use weft_eval::survey::{self, Files, Layer, Library, Objects, Wire, Workload};
 use weft_model::TargetKind;
+use weft_rpc::SystemEnv;
 
 /// What is asked for.
 pub struct Plan {

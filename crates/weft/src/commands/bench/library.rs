@@ -1,7 +1,6 @@
 //! `weft bench library`: rates and processor time of the client library, without a kernel in between.
 
 use crate::commands::dev::Home;
-use crate::env::SystemEnv;
 use crate::node::{Node, read_state_files};
 use crate::outcome::Outcome;
 use crate::{keys, output, process};
@@ -15,6 +14,7 @@ use weft_eval::contest::{Contest, Place, Runner};
 use weft_eval::crew::Crew;
 use weft_eval::target::Library as Target;
 use weft_eval::workload::{Phase, SizeOptions};
+use weft_rpc::SystemEnv;
 
 /// Measure development clusters through the client library, side by side. One that runs is asked over
 /// its sockets; one that is down is served by this process, and called without any.

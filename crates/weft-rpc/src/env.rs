@@ -15,6 +15,12 @@ impl SystemEnv {
     }
 }
 
+impl Default for SystemEnv {
+    fn default() -> SystemEnv {
+        SystemEnv::new()
+    }
+}
+
 impl Env for SystemEnv {
     fn now(&self) -> Timespec {
         // A clock before 1970 is wrong anyway.
