@@ -10,6 +10,7 @@ use crate::journal::{Journal, Legacy};
 use crate::keepalive::Keeper;
 use crate::lease::Clocks;
 use crate::metrics::{Metrics, Op};
+use crate::namespace::kept::Kept;
 use crate::recalls::Listening;
 use crate::room::Room;
 use crate::session::Sessions;
@@ -38,6 +39,7 @@ pub struct Client {
     pub(crate) inodes: InodeTable,
     pub(crate) metrics: Metrics,
     pub(crate) grants: Grants,
+    pub(crate) kept: Kept,
     pub(crate) listening: Listening,
     pub(crate) behind: Behind,
     pub(crate) ahead: Queue,
@@ -106,6 +108,7 @@ impl Client {
             inodes: InodeTable::default(),
             metrics: Metrics::default(),
             grants: Grants::default(),
+            kept: Kept::default(),
             listening: Listening::default(),
             behind: Behind::default(),
             ahead: Queue::default(),

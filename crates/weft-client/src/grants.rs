@@ -35,6 +35,8 @@ pub(crate) struct Asked {
     seen: u64,
     /// Own reports known when it was asked.
     reports: u64,
+    /// Own changes of directories known then.
+    changes: u64,
 }
 
 impl Asked {
@@ -55,6 +57,8 @@ pub(crate) struct Grants {
     log: Mutex<Log>,
     /// Own reports of writes so far.
     reports: AtomicU64,
+    /// Own changes of directories so far whose answers did not tell what they have changed.
+    changes: AtomicU64,
 }
 
 #[derive(Default)]
@@ -69,7 +73,8 @@ impl Grants {
     /// Before a request is sent.
     pub(crate) fn ask(&self, now: Duration) -> Asked {
         let reports = self.reports.load(Ordering::Acquire);
-        Asked { at: now, seen: self.seen.load(Ordering::Acquire), reports }
+        let changes = self.changes.load(Ordering::Acquire);
+        Asked { at: now, seen: self.seen.load(Ordering::Acquire), reports, changes }
     }
 
     /// How long a grant still counts. Zero from the moment it is recalled.
@@ -90,6 +95,16 @@ impl Grants {
     /// answer from before the report would be taken for the whole truth.
     pub(crate) fn has_reported_since(&self, asked: &Asked) -> bool {
         self.reports.load(Ordering::Acquire) != asked.reports
+    }
+
+    /// This client has changed a directory, nobody knows how.
+    pub(crate) fn note_change(&self) {
+        self.changes.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// Whether it may have done so since something was asked for.
+    pub(crate) fn has_changed_since(&self, asked: &Asked) -> bool {
+        self.changes.load(Ordering::Acquire) != asked.changes
     }
 
     /// Whether the inode was recalled since something was asked for.

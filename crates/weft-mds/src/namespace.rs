@@ -159,6 +159,7 @@ pub fn entry(fid: Fid, inode: &Inode, client: weft_model::ClientId) -> pb::mds::
         written_elsewhere,
         layout: if written_elsewhere { inode.layout.clone() } else { None },
         size_epoch: inode.size_epoch,
+        bare: inode.xattrs == 0,
         ..pb::mds::Entry::default()
     }
 }

@@ -8,7 +8,7 @@ use crate::{Mds, check, keys, ops, room, truncate};
 use prost::Message as _;
 use std::sync::Arc;
 use weft_model::{ClientId, ErrorKind, Fid, FsError, Result, Xid};
-use weft_rpc::pb::{Empty, mds};
+use weft_rpc::pb::{self, Empty, mds};
 use weft_rpc::{Bulk, CallInfo, Reply, Request, Role, Service};
 
 impl Service for Mds {
@@ -234,8 +234,14 @@ impl Mds {
     }
 
     /// Grants what a reply tells, to whoever has asked for the change it tells of.
-    fn grant(&self, txn: &Txn<'_>, client: ClientId, request: &Request, reply: &mut Reply) {
+    fn grant(&self, txn: &mut Txn<'_>, client: ClientId, request: &Request, reply: &mut Reply) {
         use Request as Q;
+        if let (Q::Unlink(mds::Unlink { parent, .. }), Reply::Unlink(removed))
+        | (Q::Rmdir(mds::Rmdir { parent, .. }), Reply::Rmdir(removed)) = (request, &mut *reply)
+        {
+            (removed.parent, removed.parent_grant_ms) = self.grant_parent(txn, client, *parent);
+            return;
+        }
         let (entry, parent) = match (request, reply) {
             (Q::Create(r), Reply::Create(made)) => (made.entry.as_mut(), Some(r.parent)),
             (Q::Tmpfile(_), Reply::Tmpfile(made)) => (made.entry.as_mut(), None),
@@ -261,8 +267,20 @@ impl Mds {
                 && grants.delegate(fid, client);
         }
         if let Some(parent) = parent {
-            entry.name_grant_ms = grants.grant_planned(Fid(parent), client);
+            (entry.parent, entry.name_grant_ms) = self.grant_parent(txn, client, parent);
         }
+    }
+
+    /// Grants a directory to whoever has changed it, and what it is like now.
+    fn grant_parent(
+        &self,
+        txn: &mut Txn<'_>,
+        client: ClientId,
+        dir: u64,
+    ) -> (Option<pb::Attr>, u32) {
+        let granted = self.committer.grants.grant_planned(Fid(dir), client);
+        let inode = txn.inode(Fid(dir)).ok().filter(|_| granted > 0);
+        (inode.map(|inode| (&inode.attr(Fid(dir))).into()), granted)
     }
 
     /// Adds the bytes of a small file to the answer of who opens it for reading. What it was granted, it was

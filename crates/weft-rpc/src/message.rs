@@ -136,8 +136,8 @@ messages! {
     0x0223 Mdt Symlink: mds::Symlink => mds::Entry;
     0x0224 Mdt Tmpfile: mds::Tmpfile => mds::CreateReply;
     0x0225 Mdt Link: mds::Link => mds::Entry;
-    0x0226 Mdt Unlink: mds::Unlink => pb::Empty;
-    0x0227 Mdt Rmdir: mds::Rmdir => pb::Empty;
+    0x0226 Mdt Unlink: mds::Unlink => mds::Removed;
+    0x0227 Mdt Rmdir: mds::Rmdir => mds::Removed;
     0x0228 Mdt Rename: mds::Rename => pb::Empty;
     0x0229 Mdt Readlink: mds::Readlink => mds::ReadlinkReply;
     0x0230 Mdt Open: mds::Open => mds::Entry;

@@ -28,6 +28,9 @@ impl Client {
     /// As [`Client::lookup`]; `NotFound` only when the directory is gone.
     pub fn lookup_or_absent(&self, ctx: &Ctx<'_>, parent: Fid, name: &[u8]) -> Result<Lookup> {
         self.timed(Op::Lookup, || {
+            if let Some(grant) = self.knows_absent(ctx, parent, name) {
+                return Ok(Lookup::Absent(grant));
+            }
             let asked = self.asking();
             let reply = self.ask_as(ctx, parent, |cred| mds::Lookup {
                 cred,
@@ -35,12 +38,14 @@ impl Client {
                 name: name.to_vec(),
             })?;
             let Some(entry) = reply.entry else {
-                return Ok(Lookup::Absent(asked.grant(parent, reply.absence_grant_ms)));
+                let grant = asked.grant(parent, reply.absence_grant_ms);
+                self.keep_name_grant(parent, grant);
+                return Ok(Lookup::Absent(grant));
             };
             let known = Known::try_from(entry)?;
             let own = self.own_writes(known.attr.fid);
             let attr = self.settle(&known, own.as_ref(), &self.patience(ctx))?;
-            let found = known.found(attr, &asked, Some(parent));
+            let found = self.found(&known, attr, &asked, Some(parent));
             if attr.kind == FileType::Regular && self.grants.has_reported_since(&asked) {
                 let fresh = self.current_attr(attr.fid, &self.patience(ctx))?;
                 return Ok(Lookup::Found(Found { name_grant: found.name_grant, ..fresh }));
@@ -54,7 +59,10 @@ impl Client {
     /// # Errors
     /// `Stale` when the inode is gone, and those of the targets.
     pub fn getattr(&self, ctx: &Ctx<'_>, fid: Fid) -> Result<Found> {
-        self.timed(Op::GetAttr, || self.current_attr(fid, &self.patience(ctx)))
+        self.timed(Op::GetAttr, || match self.knows_dir(fid) {
+            Some(found) => Ok(found),
+            None => self.current_attr(fid, &self.patience(ctx)),
+        })
     }
 
     pub(crate) fn current_attr(&self, fid: Fid, patience: &Patience<'_>) -> Result<Found> {
@@ -65,7 +73,7 @@ impl Client {
         let request = mds::GetAttr { fid: fid.0, want_layout: false };
         let known = Known::try_from(self.ask(fid, request, patience)?)?;
         let attr = self.settle(&known, own.as_ref(), patience)?;
-        let found = known.found(attr, &asked, None);
+        let found = self.found(&known, attr, &asked, None);
         if let Some(inode) = &open {
             self.cover(inode, attr.size, found.grant, changes);
         }
@@ -102,6 +110,8 @@ impl Client {
         {
             return Ok(found);
         }
+        self.forget_names(fid);
+        let change = self.changing_dir(fid);
         // The right to cut rests on the mode.
         self.tell_deferred(fid, &patience)?;
         // A write of ours must be wholly before or after a truncation.
@@ -127,6 +137,9 @@ impl Client {
             self.inodes.get(fid).iter().for_each(|inode| drop(inode.changing(0..u64::MAX)));
         }
         let known = Known::try_from(answer?)?;
+        if known.attr.kind != FileType::Directory {
+            change.dismiss();
+        }
         if let Some(inode) = &inode {
             let mut state = self.reported(inode, &sent);
             if set.size.is_some() {
@@ -136,7 +149,7 @@ impl Client {
         }
         let own = inode.as_ref().map(|inode| inode.unreported());
         let attr = self.settle(&known, own.as_ref(), &patience)?;
-        Ok(known.found(attr, &asked, None))
+        Ok(self.found(&known, attr, &asked, None))
     }
 
     /// Whether the caller may read (4), write (2), execute (1) an inode.

@@ -27,14 +27,14 @@ pub(crate) struct Deferred {
 
 impl Deferred {
     /// Those of `set`, if `cred` may set them whatever the MDT knows beyond `attr`, and no rule of set-id bits
-    /// comes in.
+    /// comes in: there are none that a change of the owner could take away.
     fn of(set: &SetAttr, attr: &Attr, cred: &Credentials, now: Timespec) -> Option<Deferred> {
         const SET_ID: u32 = mode::SETUID | mode::SETGID;
         let owner = cred.uid == 0 || cred.uid == attr.uid;
         let owned =
             set.uid.unwrap_or(attr.uid) == attr.uid && set.gid.unwrap_or(attr.gid) == attr.gid;
         let plain = (set.mode.unwrap_or(0) | attr.mode) & SET_ID == 0;
-        let rare = set.size.is_some() || set.kill_suidgid || set.ctime.is_some();
+        let rare = set.size.is_some() || set.ctime.is_some();
         let time = |time: SetTime| match time {
             SetTime::At(time) => time,
             SetTime::Now => now,

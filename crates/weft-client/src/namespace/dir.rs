@@ -203,7 +203,7 @@ impl Client {
             if let Some(own) = &own {
                 own.overlay(&mut attr, known.size_epoch);
             }
-            known.found(attr, asked, Some(dir))
+            self.found(&known, attr, asked, Some(dir))
         });
         Ok(DirEntry { name: entry.name, fid, kind, position: entry.position, attr })
     }

@@ -22,6 +22,10 @@ pub(crate) struct Known {
     pub(crate) place: mds::Place,
     /// All of them, if the MDT has them and told.
     pub(crate) data: Option<mds::Inline>,
+    /// The inode has no extended attributes.
+    pub(crate) is_bare: bool,
+    /// The directory in which the name was made, afterwards.
+    pub(crate) parent: Option<Attr>,
     grant_ms: u32,
     name_grant_ms: u32,
 }
@@ -68,6 +72,8 @@ impl TryFrom<mds::Entry> for Known {
             delegated: entry.delegated,
             place,
             data: entry.data,
+            is_bare: entry.bare,
+            parent: entry.parent.map(Attr::try_from).transpose()?,
             grant_ms: entry.grant_ms,
             name_grant_ms: entry.name_grant_ms,
         })
@@ -103,6 +109,8 @@ impl Known {
             size_epoch: 0,
             delegated: false,
             data: None,
+            is_bare: false,
+            parent: None,
             grant_ms: 0,
             name_grant_ms: 0,
         }

@@ -24,7 +24,7 @@ impl Client {
         layout: Option<&LayoutSpec>,
     ) -> Result<Found> {
         self.timed(Op::Mknod, || {
-            let asked = self.asking();
+            let change = self.making(parent, name);
             let entry = self.ask_as(ctx, parent, |cred| mds::Mknod {
                 cred,
                 parent: parent.0,
@@ -35,7 +35,7 @@ impl Client {
                 layout: layout.map(Into::into),
             })?;
             let known = Known::try_from(entry)?;
-            Ok(known.found(known.attr, &asked, Some(parent)))
+            Ok(self.made(change, &known, known.attr))
         })
     }
 
@@ -45,7 +45,7 @@ impl Client {
     /// `Exists`, `NotDir`, `Access`, `TooManyLinks`, and those of the MDT.
     pub fn mkdir(&self, ctx: &Ctx<'_>, parent: Fid, name: &[u8], mode: u32) -> Result<Found> {
         self.timed(Op::Mkdir, || {
-            let asked = self.asking();
+            let change = self.making(parent, name);
             let entry = self.ask_as(ctx, parent, |cred| mds::Mkdir {
                 cred,
                 parent: parent.0,
@@ -54,7 +54,9 @@ impl Client {
                 umask: ctx.umask,
             })?;
             let known = Known::try_from(entry)?;
-            Ok(known.found(known.attr, &asked, Some(parent)))
+            let found = self.made(change, &known, known.attr);
+            self.keep_made(&found);
+            Ok(found)
         })
     }
 
@@ -64,7 +66,7 @@ impl Client {
     /// `Exists`, `NotDir`, `Access`, `NameTooLong`, and those of the MDT.
     pub fn symlink(&self, ctx: &Ctx<'_>, parent: Fid, name: &[u8], target: &[u8]) -> Result<Found> {
         self.timed(Op::Symlink, || {
-            let asked = self.asking();
+            let change = self.making(parent, name);
             let entry = self.ask_as(ctx, parent, |cred| mds::Symlink {
                 cred,
                 parent: parent.0,
@@ -72,7 +74,7 @@ impl Client {
                 target: target.to_vec(),
             })?;
             let known = Known::try_from(entry)?;
-            Ok(known.found(known.attr, &asked, Some(parent)))
+            Ok(self.made(change, &known, known.attr))
         })
     }
 
@@ -84,7 +86,7 @@ impl Client {
     pub fn link(&self, ctx: &Ctx<'_>, fid: Fid, parent: Fid, name: &[u8]) -> Result<Found> {
         self.timed(Op::Link, || {
             let own = self.own_writes(fid);
-            let asked = self.asking();
+            let change = self.making(parent, name);
             let entry = self.ask_as(ctx, parent, |cred| mds::Link {
                 cred,
                 fid: fid.0,
@@ -93,7 +95,7 @@ impl Client {
             })?;
             let known = Known::try_from(entry)?;
             let attr = self.settle(&known, own.as_ref(), &self.patience(ctx))?;
-            Ok(known.found(attr, &asked, Some(parent)))
+            Ok(self.made(change, &known, attr))
         })
     }
 

@@ -4,6 +4,7 @@ pub mod attr;
 pub(crate) mod deferred;
 pub mod dir;
 pub mod entry;
+pub(crate) mod kept;
 pub mod layout;
 pub mod make;
 pub mod open;

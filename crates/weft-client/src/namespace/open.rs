@@ -51,7 +51,8 @@ impl Client {
     ) -> Result<Created> {
         self.timed(Op::Create, || {
             let handle = self.new_handle();
-            let asked = self.asking();
+            let change = self.making(parent, name);
+            let asked = *change.asked();
             let request = |cred| mds::Create {
                 cred,
                 parent: parent.0,
@@ -74,7 +75,7 @@ impl Client {
             } else {
                 let own = file.inode.unreported();
                 let attr = self.settle(&known, Some(&own), &self.patience(ctx))?;
-                known.found(attr, &asked, Some(parent))
+                self.made(change, &known, attr)
             };
             Ok(Created { attr, file, created })
         })
@@ -106,7 +107,7 @@ impl Client {
             let opened = self.ask_and_keep(ctx, parent, request, |reply: mds::CreateReply| {
                 let known = Known::required(reply.entry)?;
                 let file = self.attach(&known, &asked, handle, flags);
-                let attr = known.found(known.attr, &asked, None);
+                let attr = self.found(&known, known.attr, &asked, None);
                 Ok(Created { attr, file, created: true })
             });
             self.note_unanswered(parent, handle, opened)
@@ -133,7 +134,7 @@ impl Client {
             let request = |cred| mds::Open { cred, fid: fid.0, flags: flags.to_wire(), handle };
             let opened = self.ask_and_keep(ctx, fid, request, |entry: mds::Entry| {
                 let known = Known::try_from(entry)?;
-                let found = known.found(known.attr, &asked, None);
+                let found = self.found(&known, known.attr, &asked, None);
                 Ok((found, self.attach(&known, &asked, handle, flags)))
             });
             let (found, file) = self.note_unanswered(fid, handle, opened)?;

@@ -3,7 +3,8 @@
 use crate::client::Client;
 use crate::ctx::Ctx;
 use crate::metrics::Op;
-use weft_model::{Fid, Result};
+use crate::namespace::kept::DirChange;
+use weft_model::{Attr, Fid, Result};
 use weft_rpc::pb::mds;
 
 impl Client {
@@ -13,8 +14,9 @@ impl Client {
     /// `NotFound`, `IsDir`, `Access`, `Perm`, and those of the MDT.
     pub fn unlink(&self, ctx: &Ctx<'_>, parent: Fid, name: &[u8]) -> Result<()> {
         self.timed(Op::Unlink, || {
+            let change = self.changing_dir(parent);
             let request = |cred| mds::Unlink { cred, parent: parent.0, name: name.to_vec() };
-            self.ask_as(ctx, parent, request).map(|_| ())
+            self.removed(change, self.ask_as(ctx, parent, request)?)
         })
     }
 
@@ -24,9 +26,20 @@ impl Client {
     /// `NotFound`, `NotDir`, `NotEmpty`, `Access`, `Perm`, and those of the MDT.
     pub fn rmdir(&self, ctx: &Ctx<'_>, parent: Fid, name: &[u8]) -> Result<()> {
         self.timed(Op::Rmdir, || {
+            let change = self.changing_dir(parent);
             let request = |cred| mds::Rmdir { cred, parent: parent.0, name: name.to_vec() };
-            self.ask_as(ctx, parent, request).map(|_| ())
+            self.removed(change, self.ask_as(ctx, parent, request)?)
         })
+    }
+
+    /// What the answer to a removal tells of the directory.
+    fn removed(&self, change: DirChange<'_>, reply: mds::Removed) -> Result<()> {
+        let parent = reply.parent.map(Attr::try_from).transpose()?;
+        let fid = parent.map_or(Fid(0), |parent| parent.fid);
+        let grant = change.asked().grant(fid, reply.parent_grant_ms);
+        self.keep_name_grant(fid, grant);
+        change.tells(parent, grant);
+        Ok(())
     }
 
     /// Moves a name, replacing what is at the new one. `flags`: `RENAME_NOREPLACE` 1,
@@ -45,6 +58,7 @@ impl Client {
         flags: u32,
     ) -> Result<()> {
         self.timed(Op::Rename, || {
+            let _changes = (self.changing_dir(parent), self.making(new_parent, new_name));
             let request = |cred| mds::Rename {
                 cred,
                 parent: parent.0,

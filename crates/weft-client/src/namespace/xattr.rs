@@ -3,7 +3,7 @@
 use crate::client::Client;
 use crate::ctx::Ctx;
 use crate::metrics::Op;
-use weft_model::{Fid, Result};
+use weft_model::{ErrorKind, Fid, Result};
 use weft_rpc::pb::mds;
 
 impl Client {
@@ -13,6 +13,9 @@ impl Client {
     /// `NoData`, `Access`, `NotSupported`, and those of the MDT.
     pub fn getxattr(&self, ctx: &Ctx<'_>, fid: Fid, name: &[u8]) -> Result<Vec<u8>> {
         self.timed(Op::Xattr, || {
+            if self.knows_bare(fid) {
+                return Err(ErrorKind::NoData.into());
+            }
             if name.starts_with(b"system.") {
                 self.tell_deferred(fid, &self.patience(ctx))?;
             }
@@ -45,7 +48,13 @@ impl Client {
                 flags,
                 kill_sgid,
             };
-            self.ask_as(ctx, fid, request).map(|_| ())
+            // Access lists say who may search a directory.
+            self.forget_names(fid);
+            let _change = self.changing_dir(fid);
+            let outcome = self.ask_as(ctx, fid, request).map(|_| ());
+            // Also after an error: it may have been set. Answers on their way may not say so.
+            self.grants.void(fid);
+            outcome
         })
     }
 
@@ -55,6 +64,9 @@ impl Client {
     /// `Access`, and those of the MDT.
     pub fn listxattr(&self, ctx: &Ctx<'_>, fid: Fid) -> Result<Vec<Vec<u8>>> {
         self.timed(Op::Xattr, || {
+            if self.knows_bare(fid) {
+                return Ok(Vec::new());
+            }
             Ok(self.ask_as(ctx, fid, |cred| mds::ListXattr { cred, fid: fid.0 })?.names)
         })
     }
@@ -66,6 +78,8 @@ impl Client {
     pub fn removexattr(&self, ctx: &Ctx<'_>, fid: Fid, name: &[u8]) -> Result<()> {
         self.timed(Op::Xattr, || {
             self.tell_deferred(fid, &self.patience(ctx))?;
+            self.forget_names(fid);
+            let _change = self.changing_dir(fid);
             let request = |cred| mds::RemoveXattr { cred, fid: fid.0, name: name.to_vec() };
             self.ask_as(ctx, fid, request).map(|_| ())
         })

@@ -3,13 +3,13 @@
 use crate::txn::Txn;
 use crate::{namespace, view};
 use weft_model::{ErrorKind, Fid, FileType, Result, cred};
-use weft_rpc::pb::{Empty, mds::Rmdir};
+use weft_rpc::pb::mds::{Removed, Rmdir};
 
 /// Plans it.
 ///
 /// # Errors
 /// `NotFound`, `NotDir`, `NotEmpty`, `Access`, `Perm` (sticky directory), `Invalid` for `.`.
-pub fn plan(txn: &mut Txn<'_>, request: &Rmdir) -> Result<Empty> {
+pub fn plan(txn: &mut Txn<'_>, request: &Rmdir) -> Result<Removed> {
     match request.name.as_slice() {
         b"." => return Err(ErrorKind::Invalid.into()),
         b".." => return Err(ErrorKind::NotEmpty.into()),
@@ -30,5 +30,5 @@ pub fn plan(txn: &mut Txn<'_>, request: &Rmdir) -> Result<Empty> {
     }
     namespace::detach(txn, dir, &parent, &request.name, FileType::Directory);
     namespace::drop_name(txn, fid, &inode, dir, &request.name)?;
-    Ok(Empty {})
+    Ok(Removed::default())
 }

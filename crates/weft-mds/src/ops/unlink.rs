@@ -3,13 +3,13 @@
 use crate::txn::Txn;
 use crate::{namespace, view};
 use weft_model::{ErrorKind, Fid, Result, cred};
-use weft_rpc::pb::{Empty, mds::Unlink};
+use weft_rpc::pb::mds::{Removed, Unlink};
 
 /// Plans it. Without names and opens the inode goes, and its objects become garbage.
 ///
 /// # Errors
 /// `NotFound`, `NotDir`, `Access`, `Perm` (sticky directory), `IsDir`.
-pub fn plan(txn: &mut Txn<'_>, request: &Unlink) -> Result<Empty> {
+pub fn plan(txn: &mut Txn<'_>, request: &Unlink) -> Result<Removed> {
     let cred = view::credentials(&request.cred)?;
     let dir = Fid(request.parent);
     let parent = view::searchable(txn, &cred, dir)?;
@@ -22,5 +22,5 @@ pub fn plan(txn: &mut Txn<'_>, request: &Unlink) -> Result<Empty> {
     }
     namespace::detach(txn, dir, &parent, &request.name, inode.kind());
     namespace::drop_name(txn, fid, &inode, dir, &request.name)?;
-    Ok(Empty {})
+    Ok(Removed::default())
 }

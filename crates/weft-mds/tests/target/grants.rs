@@ -196,3 +196,33 @@ fn the_end_of_a_session_ends_the_wait_for_it() {
     let took = world.time(|| drop(world.mkdir_as(1, "d")));
     assert!(took < TERM / 100, "{took:?}");
 }
+
+#[test]
+fn who_changes_a_directory_is_told_what_it_is_like_afterwards() {
+    let world = World::new();
+    world.session(1);
+    world.caching(2);
+    assert_eq!(world.mkdir_as(1, "a").parent, None);
+    let (made, parent) = (world.mkdir_as(2, "b"), Fid::ROOT.0);
+    let told = made.parent.unwrap();
+    assert_eq!((told.fid, told.size, made.name_grant_ms), (parent, 2, 1000));
+    let remove = mds::Rmdir { cred: root(), parent, name: "b".into() };
+    let removed = world.ask_as(2, Xid::NONE, remove).unwrap();
+    let left = removed.parent.unwrap();
+    assert_eq!((left.fid, left.size, removed.parent_grant_ms), (parent, 1, 1000));
+    assert!(left.change > told.change);
+    let seen = world.ask_as(2, Xid::NONE, mds::GetAttr { fid: parent, want_layout: false });
+    assert_eq!(seen.unwrap().attr.unwrap(), left);
+}
+
+#[test]
+fn an_inode_without_attributes_is_said_to_have_none() {
+    let world = World::new();
+    world.caching(1);
+    let made = world.mkdir_as(1, "d");
+    assert!(made.bare);
+    let (fid, name) = (made.attr.unwrap().fid, b"user.a".to_vec());
+    let set = mds::SetXattr { cred: root(), fid, name, value: vec![1], ..Default::default() };
+    world.ask_as(1, Xid::NONE, set).unwrap();
+    assert!(!world.look_up_as(1, "d").unwrap().entry.unwrap().bare);
+}

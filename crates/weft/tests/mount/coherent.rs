@@ -5,10 +5,11 @@
 //! a writer had finished before the reader began.
 
 use crate::cluster::{Cluster, Kind, Mount};
-use crate::sys::errno;
+use crate::sys::{errno, remove_xattr, set_xattr};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::CStr;
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
@@ -24,6 +25,8 @@ struct Expected {
     content: Vec<u8>,
     mode: u32,
     links: u64,
+    /// An extended attribute.
+    tag: Option<u8>,
 }
 
 /// All files by number, names, and handles held open for reading.
@@ -38,6 +41,7 @@ struct Model<'a> {
 const DIRS: usize = 2;
 const NAMES: usize = 4;
 const HELD: usize = 6;
+const TAG: &CStr = c"user.tag";
 
 type Answer = Result<(), String>;
 
@@ -73,7 +77,7 @@ impl<'a> Model<'a> {
     }
 
     fn step(&mut self) -> Answer {
-        match self.below(12) {
+        match self.below(14) {
             0 | 1 => self.write(),
             2 => self.resize(),
             3 => self.rename(),
@@ -83,6 +87,8 @@ impl<'a> Model<'a> {
             7 => self.list(),
             8 => self.hold(),
             9 => self.read_held(),
+            10 => self.tag(),
+            11 => self.new_dir(),
             _ => {
                 let name = self.any_name();
                 self.look(name)
@@ -194,6 +200,55 @@ impl<'a> Model<'a> {
         same("entries", seen, expected.collect())
     }
 
+    /// Sets or removes an extended attribute.
+    fn tag(&mut self) -> Answer {
+        let name = self.any_name();
+        let path = self.path(name);
+        let Some(&number) = self.names.get(&name) else { return Ok(()) };
+        let tag = (self.below(2) == 0).then(|| self.rng.random::<u8>());
+        match tag {
+            Some(tag) => set_xattr(&path, TAG, &[tag], 0)
+                .map(drop)
+                .map_err(|error| told("set tag", error))?,
+            None if self.files[number].tag.is_none() => {
+                let removed = remove_xattr(&path, TAG);
+                return same("remove tag", errno(removed), libc::ENODATA);
+            }
+            None => {
+                remove_xattr(&path, TAG).map(drop).map_err(|error| told("remove tag", error))?
+            }
+        }
+        self.files[number].tag = tag;
+        self.look(name)
+    }
+
+    /// Makes a directory, names in it from two mounts, and removes all of it.
+    fn new_dir(&mut self) -> Answer {
+        let (maker, other) = (self.below(self.mounts.len()), self.below(self.mounts.len()));
+        let at = |mount: usize, name: &str| self.mounts[mount].path(&format!("new/{name}"));
+        fs::create_dir(at(maker, "")).map_err(|error| told("mkdir", error))?;
+        let mut made = Vec::new();
+        for (mount, name) in [(maker, "a"), (other, "b"), (maker, "c")] {
+            // Looked for by both, so that it is known to be missing.
+            for looker in [maker, other] {
+                same("missing", errno(fs::metadata(at(looker, name))), libc::ENOENT)?;
+            }
+            File::create_new(at(mount, name)).map_err(|error| told("create", error))?;
+            made.push(name);
+            for looker in [other, maker] {
+                fs::metadata(at(looker, name)).map_err(|error| told("look for made", error))?;
+                let dir = fs::metadata(at(looker, "")).map_err(|error| told("stat dir", error))?;
+                same("entries of dir", dir.len(), made.len() as u64)?;
+            }
+        }
+        for name in made {
+            fs::remove_file(at(other, name)).map_err(|error| told("unlink", error))?;
+            same("removed", errno(fs::metadata(at(maker, name))), libc::ENOENT)?;
+        }
+        same("empty", fs::metadata(at(maker, "")).map_or(9, |dir| dir.len()), 0)?;
+        fs::remove_dir(at(other, "")).map_err(|error| told("rmdir", error))
+    }
+
     /// Opens a file for reading and keeps it open.
     fn hold(&mut self) -> Answer {
         let name = self.any_name();
@@ -227,11 +282,21 @@ impl<'a> Model<'a> {
     }
 }
 
+fn tag_of(file: &File) -> Result<Option<u8>, String> {
+    let mut value = [0];
+    match rustix::fs::fgetxattr(file, TAG, &mut value) {
+        Ok(_) => Ok(Some(value[0])),
+        Err(rustix::io::Errno::NODATA) => Ok(None),
+        Err(error) => Err(told("get tag", error.into())),
+    }
+}
+
 fn compare(file: &File, expected: &Expected) -> Answer {
     let seen = file.metadata().map_err(|error| told("stat", error))?;
     same("size", seen.len(), expected.content.len() as u64)?;
     same("mode", seen.mode() & 0o7777, expected.mode)?;
     same("links", seen.nlink(), expected.links)?;
+    same("tag", tag_of(file)?, expected.tag)?;
     let mut content = vec![0; expected.content.len() + 1];
     let mut got = 0;
     while got < content.len() {
