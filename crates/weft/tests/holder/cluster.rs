@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -28,8 +28,13 @@ impl Cluster {
         cluster
     }
 
+    /// The directory with all of it.
+    pub fn root(&self) -> &Path {
+        self.root.path()
+    }
+
     pub fn mnt(&self) -> PathBuf {
-        self.root.path().join("dev/mnt")
+        self.root().join("dev/mnt")
     }
 
     fn command(&self, args: &[&str]) -> Command {
@@ -39,8 +44,8 @@ impl Cluster {
     }
 
     /// Has a command find this cluster.
-    fn settle(&self, command: &mut Command) {
-        let root = self.root.path();
+    pub fn settle(&self, command: &mut Command) {
+        let root = self.root();
         command.current_dir(root).stdin(Stdio::null());
         command.env("WEFT_DEV_DIR", root.join("dev")).env("WEFT_RUN_DIR", root.join("run"));
     }
@@ -58,12 +63,16 @@ impl Cluster {
 
     /// The process that holds the mount.
     pub fn holder(&self) -> i32 {
-        let records = fs::read_dir(self.root.path().join("run/mounts")).unwrap();
-        let mut paths = records.map(|entry| entry.unwrap().path());
+        let records = fs::read_dir(self.root().join("run/mounts")).unwrap();
+        let paths = records.map(|entry| entry.unwrap().path());
         // One that is being replaced has another name meanwhile.
-        let path = paths.find(|path| path.extension() == Some("json".as_ref()));
-        let text = fs::read(path.unwrap()).unwrap();
-        let record: Value = serde_json::from_slice(&text).unwrap();
+        let ours = |path: PathBuf| {
+            let is_record = path.extension() == Some("json".as_ref());
+            let text = is_record.then(|| fs::read(path).unwrap())?;
+            let record: Value = serde_json::from_slice(&text).unwrap();
+            (record["mountpoint"] == self.mnt().to_str().unwrap()).then_some(record)
+        };
+        let record = paths.filter_map(ours).next().unwrap();
         record["process"]["pid"].as_i64().unwrap() as i32
     }
 
@@ -84,23 +93,8 @@ impl Cluster {
         })
     }
 
-    /// Kills a server and the mount's process, and starts the server again: all in another process, since
-    /// without an MDT the mount does not even let this one start a process, whose copies of open files
-    /// have to be closed first.
-    pub fn kill_both_and_start(&self, role: &str) {
-        let output = self.run(&["dev", "status", "--output", "json"]);
-        let all: Value = serde_json::from_slice(&output.stdout).unwrap();
-        let found = all.as_array().unwrap().iter().find(|process| process["name"] == role);
-        let script = "kill -9 $0 $1; exec \"$2\" dev up";
-        let both = [found.unwrap()["pid"].to_string(), self.server().to_string()];
-        let mut command = Command::new("sh");
-        command.args(["-c", script]).args(both).arg(env!("CARGO_BIN_EXE_weft"));
-        self.settle(&mut command);
-        assert!(command.status().unwrap().success(), "weft dev up");
-    }
-
     pub fn log(&self) -> String {
-        fs::read_to_string(self.root.path().join("dev/log/mount.log")).unwrap_or_default()
+        fs::read_to_string(self.root().join("dev/log/mount.log")).unwrap_or_default()
     }
 
     pub fn is_mounted(&self) -> bool {
@@ -122,14 +116,6 @@ impl Drop for Cluster {
             let _ = Command::new("fusermount3").arg("-uz").arg(self.mnt()).status();
         }
     }
-}
-
-/// `kill -9`, and waits until it is gone.
-pub fn kill(pid: i32) {
-    let process = rustix::process::Pid::from_raw(pid).unwrap();
-    // It may have ended by itself.
-    let _ = rustix::process::kill_process(process, rustix::process::Signal::KILL);
-    wait_for("the end of a process", || (!is_alive(pid)).then_some(()));
 }
 
 pub fn is_alive(pid: i32) -> bool {

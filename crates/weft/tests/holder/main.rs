@@ -3,11 +3,13 @@
 mod cluster;
 mod load;
 
-use cluster::{Cluster, is_alive, kill, wait_for};
+use cluster::{Cluster, is_alive, wait_for};
 use load::{Done, Work};
+use serde_json::Value;
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::process::Command;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -19,6 +21,29 @@ fn show(what: &str, done: &[(&str, Done)]) {
         eprintln!("{what}: {name}: {} operations, longest {:?}", done.operations, done.longest);
         assert!(done.operations > 0, "{name} has done nothing");
     }
+}
+
+/// `kill -9`, and waits until it is gone.
+fn kill(pid: i32) {
+    let process = rustix::process::Pid::from_raw(pid).unwrap();
+    // It may have ended by itself.
+    let _ = rustix::process::kill_process(process, rustix::process::Signal::KILL);
+    wait_for("the end of a process", || (!is_alive(pid)).then_some(()));
+}
+
+/// Kills a server and the mount's process, and starts the server again: all in another process, since
+/// without an MDT the mount does not even let this one start a process, whose copies of open files
+/// have to be closed first.
+fn kill_both_and_start(cluster: &Cluster, role: &str) {
+    let output = cluster.run(&["dev", "status", "--output", "json"]);
+    let all: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let found = all.as_array().unwrap().iter().find(|process| process["name"] == role);
+    let script = "kill -9 $0 $1; exec \"$2\" dev up";
+    let both = [found.unwrap()["pid"].to_string(), cluster.server().to_string()];
+    let mut command = Command::new("sh");
+    command.args(["-c", script]).args(both).arg(env!("CARGO_BIN_EXE_weft"));
+    cluster.settle(&mut command);
+    assert!(command.status().unwrap().success(), "weft dev up");
 }
 
 /// Kills whoever serves, at moments that are everywhere in an operation.
@@ -84,7 +109,7 @@ fn open_files_and_locks_outlive_the_mds_and_the_mount() {
     file.write_all(b"one").unwrap();
     unlinked.write_all_at(b"still here", 0).unwrap();
     file.lock().unwrap();
-    cluster.kill_both_and_start("mds0");
+    kill_both_and_start(&cluster, "mds0");
     file.write_all(b", two").unwrap();
     assert_eq!(fs::read(mnt.join("file")).unwrap(), b"one, two");
     assert_eq!(load::read_all(&unlinked), b"still here");
