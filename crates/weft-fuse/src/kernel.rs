@@ -25,6 +25,7 @@ mod rings;
 mod session;
 mod transport;
 mod types;
+mod watch;
 mod workers;
 
 pub use deferred::Deferred;

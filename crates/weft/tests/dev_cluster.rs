@@ -260,6 +260,37 @@ fn killed_servers_lose_nothing_and_the_mount_goes_on() {
     assert_eq!(dev.run(&["target", "check"]).status.code(), Some(0));
 }
 
+/// Gets a signal every millisecond, handles it, and moves a file back and forth for three seconds.
+const ALARMED: &str = r#"
+use Time::HiRes qw(ualarm time);
+my ($dir, $signals) = (shift, 0);
+$SIG{ALRM} = sub { $signals++ };
+ualarm(1000, 1000);
+for (my $until = time() + 3; time() < $until;) {
+    rename("$dir/a", "$dir/b") && stat("$dir/b") && rename("$dir/b", "$dir/a") or die "$!";
+}
+ualarm(0);
+$signals > 500 or die "$signals signals only";
+"#;
+
+#[test]
+fn signals_do_not_interrupt_who_waits_for_a_server() {
+    let dev = Dev::new();
+    dev.ok(&["dev", "up", "--processes", "--osts", "1"]);
+    fs::write(dev.mnt().join("a"), "x").unwrap();
+    let mut perl = Command::new("perl");
+    perl.args(["-e", ALARMED]).arg(dev.mnt()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let perl = perl.spawn().unwrap();
+    let mut servers = dev.servers();
+    servers.retain(|(name, _)| name == "mds0");
+    std::thread::sleep(Duration::from_millis(500));
+    kill(&servers);
+    std::thread::sleep(Duration::from_secs(1));
+    dev.ok(&["dev", "up"]);
+    let output = finish(perl, &["perl"]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
 /// A process that was killed may look alive for a while.
 #[test]
 fn a_server_that_ends_while_the_mount_is_waited_for_is_started_again() {

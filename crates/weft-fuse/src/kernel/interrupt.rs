@@ -62,18 +62,21 @@ pub(crate) struct Interrupts {
     keeps_early: bool,
     early: Mutex<HashMap<u64, Instant>>,
     early_count: AtomicUsize,
+    /// Whether a caller that was sent a signal is going to end.
+    is_ending: fn(u32) -> bool,
 }
 
 impl Interrupts {
     /// With one slot per worker there may ever be at once. `rings` says whether requests come
-    /// through rings.
-    pub(crate) fn new(workers: usize, rings: bool) -> Arc<Interrupts> {
+    /// through rings. `is_ending` tells whether a thread that was sent some signal is going to end.
+    pub(crate) fn new(workers: usize, rings: bool, is_ending: fn(u32) -> bool) -> Arc<Interrupts> {
         Arc::new(Interrupts {
             slots: (0..workers).map(|_| Slot::default()).collect(),
             deferred: Mutex::default(),
             keeps_early: rings,
             early: Mutex::default(),
             early_count: AtomicUsize::new(0),
+            is_ending,
         })
     }
 
@@ -87,7 +90,10 @@ impl Interrupts {
         }
         // In this order, as `interrupt` has the reverse: one of the two sees the other.
         slot.current.store(header.unique, SeqCst);
-        if self.early_count.load(SeqCst) > 0 && self.was_early(header.unique) {
+        if self.early_count.load(SeqCst) > 0
+            && self.was_early(header.unique)
+            && (self.is_ending)(header.pid)
+        {
             slot.interrupted.store(header.unique, Relaxed);
         }
         slot
@@ -98,7 +104,8 @@ impl Interrupts {
         self.slots[worker].current.store(0, Relaxed);
     }
 
-    /// Interrupts a request; false if it is not known (yet, or any more), upon which the kernel
+    /// The caller of a request was sent a signal: interrupts a deferred one, and another if its caller is
+    /// going to end. False if it is not known (yet, or any more), upon which the kernel
     /// is to be told `EAGAIN` and will ask again as long as the request is unanswered.
     pub(crate) fn interrupt(&self, unique: u64) -> bool {
         let mut deferred = self.deferred.lock();
@@ -117,7 +124,9 @@ impl Interrupts {
         }
         let slot = self.slots.iter().find(|slot| slot.current.load(SeqCst) == unique);
         // Still locked, lest the request becomes deferred unaware of it.
-        slot.inspect(|slot| slot.interrupted.store(unique, Relaxed));
+        if let Some(slot) = slot.filter(|slot| (self.is_ending)(slot.caller.load(Relaxed))) {
+            slot.interrupted.store(unique, Relaxed);
+        }
         if slot.is_some() && self.keeps_early {
             self.was_early(unique);
         }
@@ -202,7 +211,7 @@ mod tests {
 
     #[test]
     fn reaches_the_worker_and_only_its_present_request() {
-        let interrupts = Interrupts::new(2, false);
+        let interrupts = Interrupts::new(2, false, |_| true);
         assert!(!interrupts.interrupt(10));
         let slot = interrupts.begin(1, &header(10));
         assert!(!slot.interrupted(10));
@@ -214,8 +223,21 @@ mod tests {
     }
 
     #[test]
+    fn a_signal_that_ends_nobody_interrupts_deferred_requests_only() {
+        let interrupts = Interrupts::new(2, false, |caller| caller == 1);
+        let header = |unique, pid| InHeader { unique, pid, ..InHeader::default() };
+        let (spared, ended) = (header(4, 2), header(6, 1));
+        assert!(!interrupts.begin(0, &spared).interrupted(4) && interrupts.interrupt(4));
+        assert!(!interrupts.slots[0].interrupted(4));
+        assert!(!interrupts.begin(1, &ended).interrupted(6) && interrupts.interrupt(6));
+        assert!(interrupts.slots[1].interrupted(6));
+        interrupts.defer(&Request::new(&spared, &[], Some(&interrupts.slots[0])));
+        assert!(interrupts.interrupt(4) && interrupts.deferred_interrupted(4));
+    }
+
+    #[test]
     fn requests_that_last_are_found() {
-        let interrupts = Interrupts::new(3, true);
+        let interrupts = Interrupts::new(3, true, |_| true);
         let begin = |worker, unique| {
             interrupts.begin(worker, &InHeader { unique, pid: 7, ..InHeader::default() });
         };
@@ -233,7 +255,7 @@ mod tests {
 
     #[test]
     fn an_interrupt_that_overtakes_its_request_is_kept_for_it() {
-        let interrupts = Interrupts::new(1, true);
+        let interrupts = Interrupts::new(1, true, |_| true);
         assert!(interrupts.interrupt(10));
         assert!(!interrupts.begin(0, &header(12)).interrupted(12));
         assert!(interrupts.begin(0, &header(10)).interrupted(10));
@@ -245,7 +267,7 @@ mod tests {
     #[test]
     fn calls_back_a_deferred_request_whenever_it_is_interrupted() {
         for stage in 0..3 {
-            let interrupts = Interrupts::new(1, false);
+            let interrupts = Interrupts::new(1, false, |_| true);
             let called = Arc::new(AtomicBool::new(false));
             let mark = called.clone();
             let header = header(4);

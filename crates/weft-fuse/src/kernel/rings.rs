@@ -19,7 +19,6 @@ mod cpus;
 mod place;
 mod placement;
 mod ring;
-mod watch;
 
 use std::io;
 use std::sync::Arc;
@@ -120,7 +119,7 @@ pub(crate) fn start<F: FileSystem>(crew: &Arc<Crew<F>>, prepared: Prepared) -> i
         let name = format!("weft-reception{number}");
         queue.clone().employ(name, move |_| queue.receive(reception))?;
     }
-    watch::watch(crew)
+    Ok(())
 }
 
 impl<F: FileSystem> Queue<F> {

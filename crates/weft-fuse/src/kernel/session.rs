@@ -21,6 +21,7 @@ use super::negotiate::{Features, Offer, Terms};
 use super::notify::Notifier;
 use super::rings::{self, Prepared};
 use super::transport::Transport;
+use super::watch;
 use super::workers::{Threads, Workers};
 
 /// How to serve a mount.
@@ -125,12 +126,14 @@ impl Session {
             (0..rings.queues()).map(|_| Letterboxes::new(rings.max_deferred())).collect()
         };
         let letterboxes = rings.as_ref().map(letterboxes).unwrap_or_default();
-        let server = Server { fs, terms, interrupts: Interrupts::new(max, rings.is_some()) };
+        let interrupts = Interrupts::new(max, rings.is_some(), watch::is_ending);
+        let server = Server { fs, terms, interrupts };
         let crew = Crew::new(server, device.clone(), max, letterboxes);
         Workers::start(crew.clone(), readers)?;
         if let Some(rings) = rings {
             rings::start(&crew, rings)?;
         }
+        watch::watch(&crew)?;
         Ok(Session { device, terms, end: crew.end(), mount: None })
     }
 

@@ -23,7 +23,7 @@ impl Bench {
     fn new() -> Bench {
         let null = File::options().read(true).write(true).open("/dev/null").unwrap();
         let fs = NullFs::new(NullOptions::default());
-        let (terms, interrupts) = (Terms::default(), Interrupts::new(1, false));
+        let (terms, interrupts) = (Terms::default(), Interrupts::new(1, false, |_| true));
         let device = Arc::new(Device::from_fd(null.into()));
         Bench { server: Server { fs, terms, interrupts }, device }
     }
