@@ -45,6 +45,7 @@ impl Client {
     /// those of the MDT.
     pub fn set_layout(&self, ctx: &Ctx<'_>, fid: Fid, spec: &LayoutSpec) -> Result<()> {
         self.timed(Op::Layout, || {
+            let _change = self.changing_dir(fid);
             self.ask_as(ctx, fid, |cred| mds::SetLayout {
                 cred,
                 fid: fid.0,
