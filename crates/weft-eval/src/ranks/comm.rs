@@ -147,6 +147,12 @@ impl Comm {
             Err(error) => self.link.send(Kind::Abort, error.to_string().as_bytes()),
         };
     }
+
+    /// After a failure: waits until the driver knows it and all ranks have been told. Before that others
+    /// would miss what is removed now, and their failure might be taken for the first.
+    pub fn await_stop(&self) {
+        while let Ok(Ok(_)) = self.heard.recv_timeout(self.patience) {}
+    }
 }
 
 impl Comm {

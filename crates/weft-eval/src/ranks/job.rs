@@ -225,6 +225,7 @@ fn carry_out(link: Link, bytes: &[u8], doors: &dyn Doors) -> io::Result<Option<(
     if result.is_ok() {
         return Ok(member.comm.next_job());
     }
+    member.comm.await_stop();
     match &job.order.work {
         Work::Ior(config) => ior::rank::clean(&member, config),
         Work::Mdtest(config) => mdtest::rank::clean(&member, config),
