@@ -110,8 +110,7 @@ impl Client {
         {
             return Ok(found);
         }
-        self.forget_names(fid);
-        let change = self.changing_dir(fid);
+        let change = self.changing_access(fid);
         // The right to cut rests on the mode.
         self.tell_deferred(fid, &patience)?;
         // A write of ours must be wholly before or after a truncation.

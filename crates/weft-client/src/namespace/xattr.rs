@@ -49,8 +49,7 @@ impl Client {
                 kill_sgid,
             };
             // Access lists say who may search a directory.
-            self.forget_names(fid);
-            let _change = self.changing_dir(fid);
+            let _change = self.changing_access(fid);
             let outcome = self.ask_as(ctx, fid, request).map(|_| ());
             // Also after an error: it may have been set. Answers on their way may not say so.
             self.grants.void(fid);
@@ -78,8 +77,7 @@ impl Client {
     pub fn removexattr(&self, ctx: &Ctx<'_>, fid: Fid, name: &[u8]) -> Result<()> {
         self.timed(Op::Xattr, || {
             self.tell_deferred(fid, &self.patience(ctx))?;
-            self.forget_names(fid);
-            let _change = self.changing_dir(fid);
+            let _change = self.changing_access(fid);
             let request = |cred| mds::RemoveXattr { cred, fid: fid.0, name: name.to_vec() };
             self.ask_as(ctx, fid, request).map(|_| ())
         })

@@ -15,7 +15,6 @@ use crate::grants::{Asked, Grant};
 use names::Names;
 use parking_lot::Mutex;
 use std::collections::HashMap;
-use std::time::Duration;
 use weft_model::{Attr, Fid, FileType};
 
 /// Inodes of which something is known, of each kind; beyond, all are forgotten.
@@ -86,10 +85,6 @@ impl Drop for DirChange<'_> {
 }
 
 impl Client {
-    fn left(&self, grant: &Grant) -> Duration {
-        self.grants.left(grant, self.env().monotonic())
-    }
-
     /// A request is going to be sent that changes a directory.
     pub(crate) fn changing_dir(&self, dir: Fid) -> DirChange<'_> {
         DirChange { client: self, dir, asked: self.asking(), told: false }
@@ -99,6 +94,12 @@ impl Client {
     pub(crate) fn making(&self, parent: Fid, name: &[u8]) -> DirChange<'_> {
         self.kept.names.lock().adding(parent, name);
         self.changing_dir(parent)
+    }
+
+    /// The same for a request that may change who may search it.
+    pub(crate) fn changing_access(&self, dir: Fid) -> DirChange<'_> {
+        self.kept.names.lock().forget(dir);
+        self.changing_dir(dir)
     }
 
     /// What a reply tells, for who asked; what can be known from it later is kept.
@@ -128,37 +129,32 @@ impl Client {
 
     /// This client has made a directory.
     pub(crate) fn keep_made(&self, found: &Found) {
-        if found.kind == FileType::Directory && !self.left(&found.grant).is_zero() {
+        if found.kind == FileType::Directory && !self.grant_left(&found.grant).is_zero() {
             self.kept.names.lock().made(&found.attr, found.grant);
         }
     }
 
     /// Something was told of a name in a directory.
     pub(crate) fn keep_name_grant(&self, parent: Fid, grant: Grant) {
-        self.kept.names.lock().renew(parent, grant, |grant| self.left(grant));
-    }
-
-    /// This client changes who may search a directory.
-    pub(crate) fn forget_names(&self, dir: Fid) {
-        self.kept.names.lock().forget(dir);
+        self.kept.names.lock().renew(parent, grant, |grant| self.grant_left(grant));
     }
 
     /// Whether a name is known to be missing, and the grant that says so.
     pub(crate) fn knows_absent(&self, ctx: &Ctx<'_>, parent: Fid, name: &[u8]) -> Option<Grant> {
         let grant = self.kept.names.lock().absence(parent, name, ctx.cred.uid)?;
-        (!self.left(&grant).is_zero()).then_some(grant)
+        (!self.grant_left(&grant).is_zero()).then_some(grant)
     }
 
     /// Whether an inode is known to have no extended attributes.
     pub(crate) fn knows_bare(&self, fid: Fid) -> bool {
         let grant = self.kept.bare.lock().get(&fid).copied();
-        grant.is_some_and(|grant| !self.left(&grant).is_zero())
+        grant.is_some_and(|grant| !self.grant_left(&grant).is_zero())
     }
 
     /// The attributes of a directory, if they are known.
     pub(crate) fn knows_dir(&self, fid: Fid) -> Option<Found> {
         let (attr, grant) = self.kept.changed.lock().get(&fid).copied()?;
-        let counts = !self.left(&grant).is_zero();
+        let counts = !self.grant_left(&grant).is_zero();
         counts.then_some(Found { attr, grant, name_grant: Grant::NONE })
     }
 }
